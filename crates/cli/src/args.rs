@@ -15,35 +15,35 @@ use crate::units;
 
 const EXAMPLES: &str = "\
 Examples:
-  isolario run                                stress a database: embedded SQLite, for a start
-  isolario run --db postgres://user@host/db   one of your own
-  isolario probe --db postgres://user@host/db which anomalies can happen at which of its levels
-  isolario check history.txt                  which levels it satisfies, and why no others
-  isolario check --level rc,ra history.edn    whether it satisfies these
-  isolario show history.txt T7                one transaction, key or session
-  isolario shrink history.iso                 the few transactions that matter
-  isolario stats history.iso                  how large, skewed and concurrent it is
-  isolario explain lost-update                what an anomaly or a level means
-  isolario convert history.edn history.iso    from one format to another
-  isolario gen history -o history.iso         a synthetic history
+  isolario run                                stress embedded SQLite
+  isolario run --db postgres://user@host/db   stress a database of yours
+  isolario probe --db postgres://user@host/db show which anomalies its isolation levels allow
+  isolario check history.txt                  decide which levels a history satisfies
+  isolario check --level rc,ra history.edn    decide read committed and read atomic only
+  isolario show history.txt T7                show a transaction, key or session
+  isolario shrink history.iso                 reduce a violation to a few transactions
+  isolario stats history.iso                  show the size, skew and concurrency of a history
+  isolario explain lost-update                explain an anomaly or a level
+  isolario convert history.edn history.iso    convert a history to another format
+  isolario gen history -o history.iso         generate a synthetic history
 
-Exit codes: 0 done, every requested level is satisfied; 1 a violation was found; 2 an error;
-3 undecided within the limits.";
+Exit codes: 0 success: every requested level is satisfied; 1 a violation was found; 2 an error;
+3 undecided: a limit was reached first.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
-  isolario check h.txt                        every level that applies
+  isolario check h.txt                        decide every level that applies
   isolario check --level adya-read-committed h.txt
   isolario check --pattern TAP-k,non-repeatable-read h.txt
-  isolario check --level all --json *.edn     one JSON object per history, one per line
+  isolario check --level all --json *.edn     print one line of JSON per history
   isolario check --level si --junit si.xml h.txt
-  zcat h.txt.gz | isolario check -            from standard input
-  isolario check --join host1 host2 host3     one history that several hosts recorded
-  isolario check --follow --level cc h.iso    while it is recorded, until a violation or Ctrl-C
-  isolario check --spill /tmp --level cc h.iso  however large it is
+  zcat h.txt.gz | isolario check -            read standard input
+  isolario check --join host1 host2 host3     join the parts that several hosts recorded
+  isolario check --follow --level cc h.iso    check a recording that still grows
+  isolario check --spill /tmp --level cc h.iso  check a history larger than memory
 
 Exit codes:
-  0  every requested level is satisfied; with --pattern: none of the anomalies was found
+  0  every requested level is satisfied; with --pattern, none of the anomalies was found
   1  a violation was found
   2  an error: usage, a file that cannot be read or written, a level named explicitly that does not
      apply, nothing to check
@@ -51,22 +51,22 @@ Exit codes:
 With several histories or levels, the first of 2, 1, 3, 0 that occurred counts. Without --level, the
 exit code follows the weakest level that applies, not counting cut-isolation.
 
-With several histories, a table at the end says how many show which anomaly; in JSON, that is one
-more line, with the schema isolario.summary/1.";
+With several histories, a table at the end counts the histories that show each anomaly; in JSON, it
+is one more line, with the schema isolario.summary/1.";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
-  isolario check --proof h.proof h.iso        decide, and write down why
-  isolario verify h.iso h.proof               re-check that against the history alone
-  isolario verify isolario-runs/LAST          the proof of a run, by its directory
+  isolario check --proof h.proof h.iso        check a history, and write a proof of the verdicts
+  isolario verify h.iso h.proof               verify the proof against the history alone
+  isolario verify isolario-runs/LAST          verify the proof in a run directory
 
 Exit codes: 0 the proof is right, whatever its verdict; 1 it is wrong, or about another history;
-2 an error: a file cannot be read, or is not a proof; 3 it takes more memory than may be used.";
+2 an error: a file cannot be read, or is not a proof; 3 the memory limit was reached first.";
 
 const CONVERT_EXAMPLES: &str = "\
 Examples:
-  isolario convert h.edn h.iso                formats from content and extension
-  isolario convert --to jsonl h.iso -         to standard output
+  isolario convert h.edn h.iso                detect the formats by content and extension
+  isolario convert --to jsonl h.iso -         write JSON lines to standard output
   isolario convert --from plume --to text history.log h.txt";
 
 const STATS_EXAMPLES: &str = "\
@@ -76,34 +76,34 @@ Examples:
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
-  isolario show h.txt T7                      a transaction, as reports call it
-  isolario show h.txt balance                 a key: its versions, who wrote and who read them
-  isolario show h.txt session alice           where a name is ambiguous, say which kind
+  isolario show h.txt T7                      a transaction, by its name in reports
+  isolario show h.txt balance                 a key: its versions, their writers and readers
+  isolario show h.txt session alice           the kind as well, if the name alone is ambiguous
   isolario show --json h.txt key 1";
 
 const SHRINK_EXAMPLES: &str = "\
 Examples:
-  isolario shrink h.iso                       what is wrong with it, in as few transactions as possible
-  isolario shrink isolario-runs/LAST          the history of a run, by its directory; what the sql
-                                              workload found is run again and made smaller
+  isolario shrink h.iso                       show the violation in as few transactions as possible
+  isolario shrink isolario-runs/LAST          shrink the history of a run; findings of the sql
+                                              workload are run again and made smaller
   isolario shrink h.iso --level si -o small.txt
   isolario shrink h.iso --anomaly lost-update --to rust
-                                              as a test in Rust, with Isolario's recorder
+                                              write a test in Rust that uses Isolario's recorder
 
-Without -o, the part goes to standard output, as text. Exit codes: 0 done; 2 an error, or nothing to
-shrink.";
+Without -o, the result goes to standard output, as text. Exit codes: 0 success; 2 an error, or
+nothing to shrink.";
 
 const LEVELS_EXAMPLES: &str = "\
 Examples:
   isolario levels                             names and aliases, weakest first
-  isolario levels --verbose                   what each one promises, forbids and applies to";
+  isolario levels --verbose                   what each level promises, forbids and applies to";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   isolario explain                            the names of all levels and anomalies
   isolario explain lost-update                what it means, an example, which levels forbid it
-  isolario explain TAP-k                      by Plume's letter
-  isolario explain G2-item                    by its name elsewhere; lists what that may mean
+  isolario explain TAP-k                      an anomaly, by Plume's name
+  isolario explain G2-item                    an ambiguous name: lists what it may mean
   isolario explain si                         a level, by name or alias";
 
 const COMPLETIONS_EXAMPLES: &str = "\
@@ -113,13 +113,13 @@ Examples:
 
 const MAN_EXAMPLES: &str = "\
 Examples:
-  isolario man | man -l -                     all pages, one after the other
-  isolario man --dir man/man1                 one file per command";
+  isolario man | man -l -                     show all pages, one after another
+  isolario man --dir man/man1                 write one file per command";
 
 /// Charts the isolation a database really gives.
 ///
-/// Stresses databases with transactions, records what their clients saw, and decides which isolation
-/// levels that history satisfies, and why not stronger ones.
+/// Stresses databases with transactions, records what the clients observe, decides which isolation
+/// levels that history satisfies, and explains why it violates stronger ones.
 #[derive(Debug, Parser)]
 #[command(name = "isolario", version, after_help = EXAMPLES, max_term_width = 100)]
 #[command(propagate_version = true, disable_help_subcommand = true)]
@@ -136,28 +136,28 @@ pub(crate) struct Args {
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
     // Far more threads than cores only wake each other.
-    /// How many threads to use [default: one per core]
+    /// Number of threads [default: one per core]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: Option<u16>,
 
-    /// When to use colour; `auto` means on terminals, unless NO_COLOR is set
+    /// When to use colour; `auto` means on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
 
-    /// Print only the result and errors
+    /// Print only the result, errors and essential warnings
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// Print more: what was ignored in the input, how long it took, what each level means
+    /// Print more: what was ignored in the input, timing; for `levels`, what each level means
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 
-    /// The form of the result: text for people, or JSON, one object per line; for `check` and
-    /// `run` also JUnit XML or GitHub Actions annotations [default: human]
+    /// Form of the result: text for people, or JSON with one object per line; `check` and `run` can
+    /// also write JUnit XML or annotations for GitHub Actions [default: human]
     #[arg(long, global = true, value_name = "FORM")]
     pub(crate) output: Option<ReportForm>,
 
-    /// Short for `--output json`
+    /// Same as `--output json`
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
@@ -203,11 +203,11 @@ impl ReportForm {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Stress a database, record what its clients see, and check it
+    /// Stress a database, record what its clients observe, and check that history
     #[command(after_help = run::EXAMPLES)]
     Run(Box<RunArgs>),
 
-    /// Show which anomalies can happen at which isolation level of a database
+    /// Show which anomalies each isolation level of a database allows
     #[command(after_help = probe::EXAMPLES)]
     Probe(ProbeArgs),
 
@@ -223,7 +223,7 @@ pub(crate) enum Command {
     #[command(subcommand, after_help = with_extensions(generate::EXAMPLES))]
     Gen(GenArgs),
 
-    /// Re-check a proof against its history, independently of the checkers
+    /// Verify a proof against its history, independently of the checkers
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyArgs),
 
@@ -231,18 +231,18 @@ pub(crate) enum Command {
     #[command(after_help = STATS_EXAMPLES)]
     Stats(StatsArgs),
 
-    /// Show one transaction, key or session: operations, times, who read from whom
+    /// Show a transaction, key or session: operations, times, and which transactions read from it
     #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
 
-    /// Shrink a history to the smallest part that still shows an anomaly
+    /// Reduce a history to a minimal part that still shows an anomaly
     #[command(after_help = SHRINK_EXAMPLES)]
     Shrink(Box<ShrinkArgs>),
 
     /// Explain an anomaly or a level: what it means, an example, which levels forbid it
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain {
-        /// The name of an anomaly or level, in any case; without one, all names are listed
+        /// Name of an anomaly or a level, in upper or lower case; without it, all names are listed
         #[arg(value_name = "ANOMALY|LEVEL")]
         name: Vec<String>,
     },
@@ -251,17 +251,17 @@ pub(crate) enum Command {
     #[command(after_help = LEVELS_EXAMPLES)]
     Levels,
 
-    /// Print the completions for a shell
+    /// Print the completion script for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
-        /// The shell
+        /// Shell to print completions for
         shell: Shell,
     },
 
     /// Print the manual pages of all commands
     #[command(after_help = MAN_EXAMPLES)]
     Man {
-        /// Write one file per command into this directory instead; it is created if necessary
+        /// Write one file per command to this directory instead; it is created if necessary
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
@@ -269,31 +269,32 @@ pub(crate) enum Command {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CheckArgs {
-    /// The histories: files, directories that are a history or hold some, directories of runs; `-` is
-    /// standard input
+    /// Histories: files, run directories, directories with one file per session, or directories that
+    /// contain any of these; `-` is standard input
     #[arg(required_unless_present = "join", value_name = "HISTORY")]
     pub(crate) histories: Vec<PathBuf>,
 
-    /// Parts of one history, recorded on several hosts: files, or directories of runs with --host
+    /// Parts of one history that several hosts recorded: run directories of `run --host`, or files
     #[arg(long, value_name = "PART", num_args = 1.., conflicts_with = "histories")]
     pub(crate) join: Vec<PathBuf>,
 
-    /// Write the joined history to a file, for `verify`, `show` and `shrink`; it must not exist
+    /// Write the joined history to FILE, for `verify`, `show` and `shrink`; FILE must not exist yet
     #[arg(long, value_name = "FILE", requires = "join")]
     pub(crate) joined: Option<PathBuf>,
 
-    /// Check a recording (.iso) or a file of JSON lines while it is written, at a cost that depends on what is
-    /// new; ends at the first violation, and where the recording does
+    /// Check a recording (.iso) or a file of JSON lines while it is being written; new transactions are
+    /// checked without starting over. Stops at the first violation, or when the recording is complete. Needs
+    /// --level
     #[arg(long, conflicts_with_all = ["join", "pattern", "version_order", "serialization_order", "assume", "matches"])]
     pub(crate) follow: bool,
 
-    /// With --follow, end when nothing was added for so long, too: `30s`; never if not given
+    /// With --follow: also stop after this long without new data, such as `30s` [default: never]
     #[arg(long, value_name = "D", value_parser = units::duration, requires = "follow")]
     pub(crate) until_idle: Option<Duration>,
 
-    /// Decide the levels in bounded memory, however large the history is, by reading it from front to back;
-    /// transactions that are not about in the order in which they finished are sorted in this directory, and
-    /// the orders that --proof writes are kept there meanwhile
+    /// Decide the levels in bounded memory, however large the history is, by reading it from front to back.
+    /// DIR is for temporary files: transactions far out of the order in which they finished are sorted there,
+    /// and the orders for --proof are collected there. Needs --level
     #[arg(
         long,
         value_name = "DIR",
@@ -304,16 +305,16 @@ pub(crate) struct CheckArgs {
     )]
     pub(crate) spill: Option<PathBuf>,
 
-    /// The levels to decide, or `all`; names and aliases as `isolario levels` lists them
+    /// Levels to decide, by the names and aliases that `isolario levels` lists, or `all`
     #[arg(long, value_name = "L[,L...]", value_delimiter = ',')]
     pub(crate) level: Vec<String>,
 
-    /// Look for these anomalies instead of deciding levels, or for `all`; names as `isolario
-    /// explain` lists them
+    /// Search for these anomalies instead of deciding levels: names that `isolario explain` lists, or
+    /// `all`
     #[arg(long, value_name = "NAME[,NAME...]", value_delimiter = ',', conflicts_with = "level")]
     pub(crate) pattern: Vec<String>,
 
-    #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
+    #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("Format of the history"))]
     pub(crate) format: String,
 
     #[command(flatten)]
@@ -322,24 +323,25 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) semantics: SemanticsArgs,
 
-    /// How long each level that needs search may take: `10s`, `5m`; 60 seconds if no level is named
+    /// Time limit for each level that needs search, such as `10s` or `5m` [default: 60s without --level,
+    /// none with it]
     #[arg(long, value_name = "D", value_parser = units::duration)]
     pub(crate) timeout: Option<Duration>,
 
-    /// How much memory a level that needs search may take: `500MB`, `2GB`. A history that would take more to
-    /// load is read from front to back where --spill could do so
+    /// Memory limit for each level that needs search, such as `500MB` or `2GB`. A history that would take
+    /// more to load is read from front to back if --spill could read it
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) memory: Option<u64>,
 
-    /// How many anomalies to print in full
+    /// Maximum number of anomalies to print in full
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) max_anomalies: usize,
 
-    /// Treat a history with nothing to check as satisfied instead of as an error
+    /// Treat a history with nothing to check as satisfied, not as an error
     #[arg(long)]
     pub(crate) allow_empty: bool,
 
-    /// Write the proof of every answer to a file, for `isolario verify`; takes one history
+    /// Write a proof of every verdict to FILE, for `isolario verify`; for a single history
     #[arg(long, value_name = "FILE", conflicts_with = "pattern")]
     pub(crate) proof: Option<PathBuf>,
 
@@ -353,8 +355,8 @@ pub(crate) struct CheckArgs {
 /// What to make of the times of a history.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct TimesArgs {
-    /// What to make of a transaction that finishes before it starts: `unknown` leaves out both of its
-    /// times, since either may be wrong; without this flag, a history with such a transaction is refused
+    /// Accept transactions that finish before they start: `unknown` leaves out both times of such a
+    /// transaction, since either may be wrong. Without this flag, a history with one is refused
     #[arg(long, value_name = "unknown", hide_possible_values = true)]
     pub(crate) bad_times: Option<BadTimesPolicy>,
 }
@@ -366,8 +368,8 @@ pub(crate) struct SemanticsArgs {
     #[arg(long)]
     pub(crate) no_session_order: bool,
 
-    /// How far each client's clock may be off, such as `100us` or `5ms`: transactions may have
-    /// begun that much earlier and finished that much later than recorded
+    /// Maximum error of each client's clock, such as `100us` or `5ms`: a transaction may have started
+    /// that much earlier and finished that much later than recorded
     #[arg(long, value_name = "D", value_parser = units::duration)]
     pub(crate) clock_skew: Option<Duration>,
 }
@@ -376,26 +378,28 @@ pub(crate) struct SemanticsArgs {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchArgs {
-    /// A file of known version orders, tried first: one JSON object per line, with a key and its
-    /// values (or their writers), earliest first; any of them may be missing
+    /// File of version orders, one JSON object per line: a key and its values (or their writers),
+    /// earliest first; keys and values may be missing. Without --trust-version-order, they are hints that
+    /// the search tries first
     #[arg(long, value_name = "FILE")]
     pub(crate) version_order: Option<PathBuf>,
 
-    /// Take these orders as given: a history that contradicts them is violated
+    /// Take the orders of --version-order as given: a history that contradicts them is a violation
     #[arg(long, requires = "version_order")]
     pub(crate) trust_version_order: bool,
 
-    /// What to assume of every register by itself: `sequential-keys` (along a session, versions of a
-    /// key only get later), `linearizable-keys` (the same in real time), `wfr` (who read a key and then
-    /// wrote it wrote a later version, as every level takes for granted anyway). The version orders
-    /// that follow are part of the question: a history that contradicts them is violated. For a stated
-    /// order of whole transactions, see --serialization-order
+    /// Assumptions about each register by itself: `sequential-keys` (within a session, a later transaction
+    /// never accesses an earlier version of a key), `linearizable-keys` (the same across sessions, for a
+    /// transaction that starts after another one has finished), `wfr` (a transaction that reads a key and
+    /// then writes it writes a later version; every level implies this). A history that contradicts the
+    /// version orders that these imply is a violation. To state an order of whole transactions, use
+    /// --serialization-order
     #[arg(long, value_name = "ASSUMPTION", value_delimiter = ',', value_parser = assumption)]
     pub(crate) assume: Vec<KeyAssumption>,
 
-    /// The order in which the database promises that transactions take effect: a file with a JSON
-    /// object per line, {"order": ["T1", "T2"]}, or `timestamps` for those in the history. A history
-    /// that does not come out right in that order is violated, even if another one explains it
+    /// Order in which the database promises that transactions take effect: a file with one JSON object
+    /// per line, {"order": ["T1", "T2"]}, or `timestamps` for the database's timestamps in the history.
+    /// A history that this order does not explain is a violation, even if another order does
     #[arg(
         long,
         value_name = "FILE|timestamps",
@@ -403,16 +407,16 @@ pub(crate) struct SearchArgs {
     )]
     pub(crate) serialization_order: Option<PathBuf>,
 
-    /// Who says which rows satisfy a predicate that Isolario cannot evaluate, such as one with a function:
-    /// a database in memory, by its own rules
+    /// In-memory database that evaluates the predicates that Isolario cannot evaluate, such as those with
+    /// function calls; its own rules apply
     #[arg(long, value_name = "DATABASE")]
     pub(crate) matches: Option<MatchesBy>,
 
-    /// Do not look for smaller arguments, nor for the smallest part of a history that reports begin with
+    /// Do not minimize the evidence, nor the part of the history that reports begin with
     #[arg(long)]
     pub(crate) no_minimize: bool,
 
-    /// Write the search problem of each level: nodes, known edges, choices
+    /// Write the search problem of each level to FILE: nodes, known edges, choices
     #[arg(long, value_name = "FILE")]
     pub(crate) dump_problem: Option<PathBuf>,
 }
@@ -421,12 +425,12 @@ pub(crate) struct SearchArgs {
 #[derive(Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Reports")]
 pub(crate) struct ReportArgs {
-    /// Write an HTML report: a single self-contained file, with pictures and the history; of several
-    /// histories, with an index
+    /// Write an HTML report: one self-contained file with pictures and the history, and with an index
+    /// if there are several histories
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
 
-    /// Write the graphs of the anomalies in DOT, for Graphviz
+    /// Write the graphs of the anomalies in the DOT language, for Graphviz
     #[arg(long, value_name = "FILE")]
     pub(crate) dot: Option<PathBuf>,
 
@@ -434,11 +438,11 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Write a bug report in Markdown: what was tested, the transactions that matter, how to repeat it
+    /// Write a bug report in Markdown: what was tested, the transactions that matter, how to reproduce it
     #[arg(long, value_name = "FILE.md")]
     pub(crate) bug_report: Option<PathBuf>,
 
-    /// Write JUnit XML: a suite per history, a case per level
+    /// Write JUnit XML: a test suite per history, a test case per level
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
 }
@@ -447,42 +451,42 @@ pub(crate) struct ReportArgs {
 fn assumption(name: &str) -> Result<KeyAssumption, String> {
     KeyAssumption::by_name(name).ok_or_else(|| {
         let names = KeyAssumption::ALL.map(KeyAssumption::name);
-        format!("the assumptions are {}", names.join(", "))
+        format!("expected one of: {}", names.join(", "))
     })
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct VerifyArgs {
-    /// The history, or the directory of a run; `-` is standard input
+    /// The history, or a run directory; `-` is standard input
     pub(crate) history: PathBuf,
 
-    /// The proof, as `isolario check --proof` wrote it [default: that of the run]
+    /// The proof that `isolario check --proof` wrote [default: the one in the run directory]
     pub(crate) proof: Option<PathBuf>,
 
     #[arg(
         long,
         value_name = "FORMAT",
         default_value = "auto",
-        help = format_help("The format of the history")
+        help = format_help("Format of the history")
     )]
     pub(crate) format: String,
 
     #[command(flatten)]
     pub(crate) times: TimesArgs,
 
-    /// The file of version orders that `isolario check` was given
+    /// File of version orders, as given to `isolario check`
     #[arg(long, value_name = "FILE")]
     pub(crate) version_order: Option<PathBuf>,
 
-    /// The proof takes these orders as given; without this flag they prove nothing
+    /// Take the orders of --version-order as given, as the proof does; without this flag they are not used
     #[arg(long, requires = "version_order")]
     pub(crate) trust_version_order: bool,
 
-    /// What `isolario check` was told to assume of every register
+    /// Assumptions about each register, as given to `isolario check`
     #[arg(long, value_name = "ASSUMPTION", value_delimiter = ',', value_parser = assumption)]
     pub(crate) assume: Vec<KeyAssumption>,
 
-    /// The order of transactions that `isolario check` was given
+    /// Order of transactions, as given to `isolario check`
     #[arg(
         long,
         value_name = "FILE|timestamps",
@@ -490,18 +494,18 @@ pub(crate) struct VerifyArgs {
     )]
     pub(crate) serialization_order: Option<PathBuf>,
 
-    /// Who `isolario check` was told to ask for what predicates match
+    /// Database that evaluates predicates, as given to `isolario check`
     #[arg(long, value_name = "DATABASE")]
     pub(crate) matches: Option<MatchesBy>,
 
-    /// How much memory the proof of a spilled history may take: `500MB`; 4 GB if not given
+    /// Memory limit for the proof of a spilled history, such as `500MB` [default: 4GiB]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) memory: Option<u64>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ConvertArgs {
-    /// The history to read, or the directory of a run; `-` is standard input
+    /// The history to read, or a run directory; `-` is standard input
     pub(crate) from: PathBuf,
 
     /// The file or directory to write; `-` is standard output
@@ -512,14 +516,14 @@ pub(crate) struct ConvertArgs {
         long = "from",
         value_name = "FORMAT",
         default_value = "auto",
-        help = format_help("The format of FROM")
+        help = format_help("Format of FROM")
     )]
     pub(crate) from_format: String,
 
     #[command(flatten)]
     pub(crate) times: TimesArgs,
 
-    /// The format of TO [default: by its extension]
+    /// Format of TO [default: by its extension]
     #[arg(id = "to-format", long = "to", value_name = "FORMAT")]
     pub(crate) to_format: Option<String>,
 
@@ -530,10 +534,10 @@ pub(crate) struct ConvertArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct StatsArgs {
-    /// The history, or the directory of a run; `-` is standard input
+    /// The history, or a run directory; `-` is standard input
     pub(crate) history: PathBuf,
 
-    #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
+    #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("Format of the history"))]
     pub(crate) format: String,
 
     #[command(flatten)]
@@ -542,15 +546,15 @@ pub(crate) struct StatsArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ShowArgs {
-    /// The history, or the directory of a run; `-` is standard input
+    /// The history, or a run directory; `-` is standard input
     pub(crate) history: PathBuf,
 
-    /// The name of a transaction, key or session; `txn NAME`, `key NAME` or `session NAME` where it
-    /// is ambiguous
+    /// Name of a transaction, key or session; if it is ambiguous, `txn NAME`, `key NAME` or
+    /// `session NAME`
     #[arg(required = true, value_name = "TXN|KEY|SESSION")]
     pub(crate) name: Vec<String>,
 
-    #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
+    #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("Format of the history"))]
     pub(crate) format: String,
 
     #[command(flatten)]
@@ -559,18 +563,18 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ShrinkArgs {
-    /// The history, or the directory of a run; `-` is standard input
+    /// The history, or a run directory; `-` is standard input
     pub(crate) history: PathBuf,
 
-    /// The level that stays violated [default: the weakest that is]
+    /// Level that the result still violates [default: the weakest violated level]
     #[arg(long, value_name = "L")]
     pub(crate) level: Option<String>,
 
-    /// The anomaly that stays [default: the smallest that violates the level]
+    /// Anomaly that the result still shows [default: the smallest that violates the level]
     #[arg(long, value_name = "NAME")]
     pub(crate) anomaly: Option<String>,
 
-    #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
+    #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("Format of the history"))]
     pub(crate) format: String,
 
     #[command(flatten)]
@@ -579,29 +583,29 @@ pub(crate) struct ShrinkArgs {
     #[command(flatten)]
     pub(crate) semantics: SemanticsArgs,
 
-    /// How long it may take [default: 60s]; what is left by then may not be minimal. For a run of the sql
-    /// workload, how long it may take for each kind of anomaly [default: as long as it takes]
+    /// Time limit [default: 60s]; if it is reached, the result may not be minimal. For a run of the sql
+    /// workload, the limit for each kind of anomaly [default: none]
     #[arg(long, value_name = "D", value_parser = units::duration)]
     pub(crate) timeout: Option<Duration>,
 
-    /// The database that a run of the sql workload is run on again [default: that of the run]; several:
-    /// its nodes
+    /// Database on which to repeat a run of the sql workload [default: the database of the run]; repeat
+    /// the flag for several nodes
     #[arg(long, value_name = "URL")]
     pub(crate) db: Vec<String>,
 
-    /// The format to write, or `rust` for a test [default: by the extension of the file, else text]
+    /// Format to write, or `rust` for a test in Rust [default: by the extension of FILE, else text]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) to: Option<String>,
 
-    /// Write the part to this file, and explain it on standard output
+    /// Write the result to FILE, and explain it on standard output
     #[arg(short = 'o', value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Replace the file if it exists
+    /// Replace FILE if it exists
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// Write the proof that the part violates the level to a file, for `isolario verify`
+    /// Write a proof that the result violates the level to FILE, for `isolario verify`
     #[arg(long, value_name = "FILE")]
     pub(crate) proof: Option<PathBuf>,
 }
@@ -610,12 +614,12 @@ pub(crate) struct ShrinkArgs {
 pub(crate) fn with_extensions(examples: &str) -> String {
     let usual: Vec<_> = EXTENSIONS.iter().map(|(end, format)| format!(".{end} {format}")).collect();
     format!(
-        "{examples}\n\nExtensions: {}.\nWhat the format cannot express is refused, never dropped.",
+        "{examples}\n\nFormats by extension: {}.\nA history that the format cannot express is refused; nothing is dropped.",
         usual.join(", ")
     )
 }
 
 fn format_help(what: &str) -> String {
     let names: Vec<_> = FORMATS.iter().map(|format| format.name()).collect();
-    format!("{what}: auto (by content), {}", names.join(", "))
+    format!("{what}: auto (detected from its content), {}", names.join(", "))
 }

@@ -36,8 +36,8 @@ impl<'a> Files<'a> {
         let mut outputs: Vec<(String, Identity)> = standard_streams();
         for (name, stream) in &outputs {
             if let Some((input, _)) = inputs.iter().find(|(_, identity)| identity == stream) {
-                let message = format!("{name} goes to {}, which is read", input.display());
-                return Err(Failure::new(message).with_hint("send it to another file"));
+                let message = format!("{name} goes to {}, which is an input", input.display());
+                return Err(Failure::new(message).with_hint("redirect it to another file"));
             }
         }
         for (flag, path) in &self.outputs {
@@ -51,12 +51,12 @@ impl<'a> Files<'a> {
             let Some(identity) = Identity::of_output(&place) else { continue };
             if let Some((input, _)) = inputs.iter().find(|(_, input)| *input == identity) {
                 let message =
-                    format!("{name} is the same file as {}, which is read", input.display());
-                return Err(Failure::new(message).with_hint("choose another name for it"));
+                    format!("{name} is the same file as {}, which is an input", input.display());
+                return Err(Failure::new(message).with_hint("choose another name for the output"));
             }
             if let Some((other, _)) = outputs.iter().find(|(_, other)| *other == identity) {
                 let message = format!("{other} and {name} go to the same file");
-                return Err(Failure::new(message).with_hint("give each a file of its own"));
+                return Err(Failure::new(message).with_hint("give each of them a file of its own"));
             }
             outputs.push((name, identity));
         }
@@ -71,17 +71,21 @@ fn refuse_dash(flag: &str, path: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let hint = match flag {
-        "--junit" => "--output junit puts it on standard output; ./- is a file of that name",
-        _ => "name a file; /dev/stdout appends to the result, and ./- is a file of that name",
+        "--junit" => "use --output junit for standard output; ./- is a file with the name -",
+        _ => {
+            "name a file: /dev/stdout is standard output after the result, and ./- a file with the name -"
+        }
     };
-    Err(Failure::new(format!("{flag} takes a file: standard output is for the result"))
+    Err(Failure::new(format!("{flag} takes a file, since standard output is for the result"))
         .with_hint(hint))
 }
 
 fn inside(name: &str, directory: &Path) -> Failure {
     let directory = directory.display();
-    Failure::new(format!("{name} lies in {directory}, every file of which is read as history"))
-        .with_hint("choose a place outside of it")
+    Failure::new(format!(
+        "{name} is in {directory}, and every file in that directory is read as history"
+    ))
+    .with_hint("choose a file in another directory")
 }
 
 /// Whether a directory that is read holds the place of an output.

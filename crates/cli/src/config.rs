@@ -180,7 +180,7 @@ fn report_form(args: &GlobalArgs) -> Result<ReportForm, Failure> {
     match (args.json, args.output) {
         (true, None | Some(ReportForm::Json)) => Ok(ReportForm::Json),
         (true, Some(_)) => Err(Failure::new("--json and --output ask for different forms")
-            .with_hint("--json is short for --output json: leave one of them out")),
+            .with_hint("--json is the same as --output json: omit one of them")),
         (false, output) => Ok(output.unwrap_or(ReportForm::Human)),
     }
 }
@@ -190,9 +190,8 @@ impl Verify {
         let format = InputFormat::build("--format", &args.format, &args.times)?;
         let VerifyArgs { history, version_order, trust_version_order, .. } = args;
         let proof = args.proof.or_else(|| proof_in(&history)).ok_or_else(|| {
-            Failure::new(format!("there is no proof for {}", history.display())).with_hint(
-                "name it after the history; only the directory of a run has one of its own",
-            )
+            Failure::new(format!("no proof is given for {}", history.display()))
+                .with_hint("give its file after the history; only a run directory contains a proof")
         })?;
         let history = history_of(history);
         let serialization_order = args.serialization_order.map(SerializationOrder::of);
@@ -211,7 +210,7 @@ impl Verify {
 }
 
 fn only_for_verdicts() -> Failure {
-    Failure::new("--output junit and --output github are for `isolario check` and `isolario run`")
+    Failure::new("--output junit and github only apply to `isolario check` and `isolario run`")
         .with_hint("use --output human or --output json")
 }
 
@@ -260,8 +259,11 @@ pub(crate) fn output_format(
     let by_name = formats::by_extension(path).filter(|_| !is_packed);
     by_name.ok_or_else(|| {
         let names: Vec<_> = FORMATS.iter().map(|format| format.name()).collect();
-        Failure::new(format!("cannot tell the format to write to {}", path.display()))
-            .with_hint(format!("name it with {flag}: {}", names.join(", ")))
+        Failure::new(format!(
+            "the format of {} is not given, and its extension does not determine it",
+            path.display()
+        ))
+        .with_hint(format!("name it with {flag}: {}", names.join(", ")))
     })
 }
 

@@ -40,10 +40,12 @@ impl Failure {
             Problem::BadTimes(found) => {
                 let (file, place) = (&error.file, place(error.position));
                 Failure::new(format!("{file}{place}: {}", found.describe(format.most_lines)))
-                    .with_hint("--bad-times unknown leaves out both times of such transactions")
+                    .with_hint(
+                        "use --bad-times unknown to leave out both times of such transactions",
+                    )
             }
             Problem::UnpacksTooLarge { .. } => failure.with_hint(
-                "if that is expected, unpack it first: a plain file is not held in memory",
+                "if that is expected, unpack it first: an unpacked file is not kept in memory",
             ),
             Problem::Io(error) if error.kind() == io::ErrorKind::NotFound => {
                 failure.with_hint("check the path; `-` reads standard input")
@@ -57,7 +59,7 @@ impl Failure {
         match self.hint {
             Some(_) => self,
             None => self.with_hint(format!(
-                "it looks like {format} and was read as that; {flag} names another format"
+                "it was read as {format}, because it looks like that; use {flag} for another format"
             )),
         }
     }

@@ -82,18 +82,21 @@ impl Shared {
             GoingOn::Nothing => abandon(),
             GoingOn::Run(handle) => match handle.interrupt() {
                 Stage::Driving => "checking what was recorded",
-                Stage::Checking => "reporting what is decided",
-                Stage::Opening => "leaving as soon as the database has answered",
-                _ => "writing down what was found",
+                Stage::Checking => "reporting what is decided so far",
+                Stage::Opening => "stopping as soon as the database has answered",
+                _ => "writing the results",
             },
             GoingOn::Check(stop) => {
                 stop.ask();
-                "reporting what is decided"
+                "reporting what is decided so far"
             }
         };
         if !quiet {
             // Where the error stream fails, there is nobody left to tell.
-            let _ = writeln!(io::stderr(), "note: interrupted: {what_follows}; again to leave");
+            let _ = writeln!(
+                io::stderr(),
+                "note: interrupted: {what_follows}; press Ctrl-C again to stop now"
+            );
         }
     }
 }
@@ -104,8 +107,8 @@ fn abandon() -> ! {
     isolario::db::abandon_temporary_files();
     let files = match drafts {
         0 => "",
-        1 => ": the file that was being written is not there",
-        _ => ": the files that were being written are not there",
+        1 => ": the file that was being written was discarded",
+        _ => ": the files that were being written were discarded",
     };
     let _ = writeln!(io::stderr(), "error: interrupted{files}");
     leave()

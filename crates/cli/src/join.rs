@@ -56,8 +56,8 @@ pub(crate) fn load_joined(
     }
     if has_times && clocks.is_none() && stated_skew.is_none() {
         console.warning(
-            "nothing is known of how the clocks of the parts compare, so their times are left out; where \
-             they agree to within D, --clock-skew D says so",
+            "the times of the parts are left out, since it is not known how their clocks compare; if all \
+             clocks are within D of each other, add --clock-skew D",
         );
     }
     let history = joiner.finish().map_err(|error| failed(&error))?;
@@ -99,9 +99,8 @@ fn refuse_other_runs(parts: &[Part]) -> Result<(), Failure> {
         return Ok(());
     };
     let place = |one: &(&Part, &RunRecord)| one.0.path.display().to_string();
-    let message = format!("{} and {} are not of one run", place(first), place(other));
-    Err(Failure::new(message)
-        .with_hint("hosts that record one run have the same seed and workload"))
+    let message = format!("{} and {} are not parts of one run", place(first), place(other));
+    Err(Failure::new(message).with_hint("all hosts of one run have the same seed and workload"))
 }
 
 /// Without one of the hosts, reads of what it wrote would look as if nobody had written it.
@@ -114,7 +113,7 @@ fn refuse_gaps(hosts: &[HostRecord]) -> Result<(), Failure> {
             0 => format!("the part of host {number} of {of} is missing"),
             _ => format!("there are {named} parts of host {number}"),
         };
-        return Err(Failure::new(message).with_hint("name the part of each host once"));
+        return Err(Failure::new(message).with_hint("give the part of each host exactly once"));
     }
     Ok(())
 }
@@ -122,8 +121,9 @@ fn refuse_gaps(hosts: &[HostRecord]) -> Result<(), Failure> {
 fn failed(error: &JoinError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
-        JoinError::Initial { .. } => failure
-            .with_hint("parts of one history begin with the same state; are they of one run?"),
+        JoinError::Initial { .. } => failure.with_hint(
+            "parts of one history have the same initial state: check that they are of one run",
+        ),
         _ => failure,
     }
 }

@@ -95,7 +95,7 @@ fn read(path: &Path, format: InputFormat, meter: Meter) -> Result<formats::Loade
             Some(guess) if is_about_format(&error) && guess.name() != named.name() => failed(
                 &error,
             )
-            .with_hint(format!("it looks like {0}: {1} {0}", guess.name(), format.flag)),
+            .with_hint(format!("it looks like {0}; try {1} {0}", guess.name(), format.flag)),
             _ => failed(&error),
         });
     }
@@ -104,8 +104,9 @@ fn read(path: &Path, format: InputFormat, meter: Meter) -> Result<formats::Loade
             // What is wrong with it says more than that it looks like nothing.
             Some(usual) if has_content(&source) => usual.read(&source).map_err(|error| {
                 let (name, flag) = (usual.name(), format.flag);
-                let hint =
-                    format!("it was read as {name}, by its name; {flag} names another format");
+                let hint = format!(
+                    "it was read as {name}, by its extension; use {flag} for another format"
+                );
                 failed(&error).with_hint(hint)
             }),
             _ => Err(unrecognised(&source, format)),
@@ -123,20 +124,20 @@ fn is_about_format(error: &ReadError) -> bool {
 fn unrecognised(source: &Source, format: InputFormat) -> Failure {
     let (name, flag) = (source.name(), format.flag);
     match source.content() {
-        _ if is_parquet(source) => Failure::new(format!("{name}: it is in Parquet")).with_hint(
-            format!("isolario-cluster reads it: isolario-cluster check --level L {name}"),
+        _ if is_parquet(source) => Failure::new(format!("{name}: a Parquet file, which isolario cannot read")).with_hint(
+            format!("check it with isolario-cluster: isolario-cluster check --level L {name}"),
         ),
-        Content::File(bytes) if bytes.is_empty() => Failure::new(format!("{name}: it is empty"))
-            .with_hint("`isolario run` records a history, `isolario gen history` makes one up"),
+        Content::File(bytes) if bytes.is_empty() => Failure::new(format!("{name}: the file is empty"))
+            .with_hint("`isolario run` records a history, and `isolario gen history` generates one"),
         Content::Directory(files) if files.is_empty() => {
-            Failure::new(format!("{name}: there are no files in this directory"))
+            Failure::new(format!("{name}: the directory has no files"))
                 .with_hint("name a file, or a directory of logs")
         }
         Content::Directory(_) => Failure::new(format!(
-            "{name}: its files are in no known history format"
+            "{name}: the files of the directory are in no known history format"
         ))
         .with_hint(format!(
-            "a directory is one history, of a file per session: name its files to read them \
+            "a directory is read as one history with a file per session: name its files to read them \
                      one by one, or its format with {flag}"
         )),
         Content::File(bytes) => {
@@ -144,7 +145,7 @@ fn unrecognised(source: &Source, format: InputFormat) -> Failure {
             let failure = Failure::reading(&error, format);
             match PACKERS.iter().find(|(_, magic)| bytes.starts_with(magic)) {
                 None => failure,
-                Some((packer, _)) => Failure::new(format!("{name}: it is packed with {packer}"))
+                Some((packer, _)) => Failure::new(format!("{name}: the file is compressed with {packer}"))
                     .with_hint(format!("unpack it first: {packer} -dc {name} | isolario check -")),
             }
         }
@@ -187,8 +188,9 @@ pub(crate) fn place(position: Position) -> String {
 #[cfg(feature = "databases")]
 pub(crate) fn ask_for_matches(history: History, by: Option<MatchesBy>) -> Result<History, Failure> {
     let Some(MatchesBy::Sqlite) = by else { return Ok(history) };
-    let sqlite = isolario::db::matches::Sqlite::new()
-        .map_err(|error| Failure::new(format!("SQLite cannot be asked: {error}")))?;
+    let sqlite = isolario::db::matches::Sqlite::new().map_err(|error| {
+        Failure::new(format!("cannot start SQLite to evaluate predicates: {error}"))
+    })?;
     Ok(history.with_matches(|predicate| sqlite.oracle(predicate)))
 }
 
@@ -197,8 +199,10 @@ pub(crate) fn ask_for_matches(history: History, by: Option<MatchesBy>) -> Result
 pub(crate) fn ask_for_matches(history: History, by: Option<MatchesBy>) -> Result<History, Failure> {
     match by {
         None => Ok(history),
-        Some(MatchesBy::Sqlite) => Err(Failure::new("this build has no SQLite to ask")
-            .with_hint("build it with the feature `databases`")),
+        Some(MatchesBy::Sqlite) => {
+            Err(Failure::new("--matches sqlite: this build of isolario does not contain SQLite")
+                .with_hint("build it with the feature `databases`"))
+        }
     }
 }
 
@@ -229,8 +233,10 @@ pub(crate) fn read_serialization_order(
         let has_stamps = |txn| history.db_start(txn).or(history.db_commit(txn)).is_some();
         return match history.txns().any(has_stamps) {
             true => Ok(PromisedOrder::of_stamps(history)),
-            false => Err(Failure::new(format!("{name} has no timestamps of the database"))
-                .with_hint("give the order in a file: --serialization-order FILE")),
+            false => {
+                Err(Failure::new(format!("{name} does not contain timestamps of the database"))
+                    .with_hint("give the order in a file: --serialization-order FILE"))
+            }
         };
     };
     let bad = |error: ReadError| {
@@ -248,10 +254,10 @@ pub(crate) fn read_serialization_order(
     if let Some((line, first)) = &sequence.first_unknown {
         let more = match sequence.unknown - 1 {
             0 => String::new(),
-            others => format!(", nor {others} more"),
+            others => format!(" and {others} more"),
         };
         let file = file.display();
-        console.warning(&format!("{file}:{line}: {name} has no {first}{more}; left out"));
+        console.warning(&format!("{file}:{line}: ignored {first}{more}, not in {name}"));
     }
     Ok(PromisedOrder::of_txns(history, &sequence.txns))
 }
@@ -262,10 +268,10 @@ fn unknown_in(unknown: &Unknown, name: &str) -> Option<String> {
     let others = unknown.keys + unknown.versions - 1;
     let more = match others {
         0 => String::new(),
-        1 => ", nor one more key or version".to_owned(),
-        _ => format!(", nor {others} more keys and versions"),
+        1 => " and one more key or version".to_owned(),
+        _ => format!(" and {others} more keys and versions"),
     };
-    Some(format!("{line}: {name} does not have {what}{more}; left out"))
+    Some(format!("{line}: ignored {what}{more}, not in {name}"))
 }
 
 fn bad_order(error: &ReadError) -> Failure {
@@ -276,11 +282,10 @@ fn bad_order(error: &ReadError) -> Failure {
         ),
         Problem::Io(_) => failure,
         Problem::AbortedVersion { .. } => {
-            failure.with_hint("leave out the versions of transactions that aborted")
+            failure.with_hint("remove the versions of aborted transactions from the file")
         }
-        Problem::AmbiguousVersion { .. } => {
-            failure.with_hint("name writers: {\"key\": \"x\", \"writers\": [\"T1\", \"T2\"]}")
-        }
+        Problem::AmbiguousVersion { .. } => failure
+            .with_hint("name the writers instead: {\"key\": \"x\", \"writers\": [\"T1\", \"T2\"]}"),
         _ => failure.with_hint("a line looks like {\"key\": \"x\", \"values\": [1, 2]}"),
     }
 }

@@ -109,7 +109,7 @@ pub(crate) fn refuse_impossible(path: &Path) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let parent = directory_of(path).display();
             Err(Failure::new(format!("cannot write {name}: there is no directory {parent}"))
-                .with_hint("create it first, or choose another place"))
+                .with_hint("create it first, or choose another directory"))
         }
         Err(error) => Err(Failure::new(format!("cannot write {name}: {error}"))),
         Ok(_) => Ok(()),
@@ -121,7 +121,7 @@ pub(crate) fn refuse_replacing(path: &Path, force: bool) -> Result<(), Failure> 
     refuse_impossible(path)?;
     match Place::of(path) {
         Ok(Place::File { there: Some(_), .. }) if !force => {
-            Err(Failure::new(format!("{} exists already", path.display()))
+            Err(Failure::new(format!("{} already exists", path.display()))
                 .with_hint("replace it with --force, or choose another name"))
         }
         _ => Ok(()),

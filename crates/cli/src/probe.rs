@@ -23,44 +23,45 @@ use crate::units::statement_timeout;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  isolario probe                              embedded SQLite, for a start
-  isolario probe --db postgres://user@host/db every probe at every isolation level: a table
+  isolario probe                              probe embedded SQLite
+  isolario probe --db postgres://user@host/db show all probes at all isolation levels in a table
   isolario probe --db mysql://root@127.0.0.1/test --isolation repeatable-read,serializable
   isolario probe --db mysql://n1/t --db mysql://n2/t --db mysql://n3/t
-                                              also what happens across nodes
+                                              probe across nodes, too
   isolario probe --db postgres://user@host/db --trace write-skew
-                                              one probe: who did what when
+                                              show one probe step by step
   isolario probe --db postgres://user@host/db --script transfer.probe
-                                              an interleaving of your own
+                                              run an interleaving of your own
 
-Each probe is a script of an interleaving; if it goes as written, an anomaly has happened. The history
-of each is checked, too. Tables under names that begin with isolario_ are made anew.
+Each probe is a script that interleaves transactions; if it runs as written, the anomaly has
+happened. The recorded history is checked, too. Probes replace tables whose names begin with
+isolario_.
 
-Exit codes: 0 done; 1 something happened that the database claims to prevent; 2 an error; 3 it was
-interrupted.";
+Exit codes: 0 success; 1 an anomaly happened that the database claims to prevent; 2 an error;
+3 interrupted.";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ProbeArgs {
     #[arg(long, value_name = "URL", default_value = "sqlite:", help = db_help())]
     db: Vec<String>,
 
-    /// The isolation levels, by the database's own names [default: all it has]
+    /// Isolation levels, by the database's own names [default: all of them]
     #[arg(long, value_name = "NAME[,NAME...]", value_delimiter = ',')]
     isolation: Vec<String>,
 
-    /// Play this script instead of those that come with Isolario; repeat it for several
+    /// Run this script instead of the built-in ones; repeat the flag for several scripts
     #[arg(long, value_name = "FILE")]
     script: Vec<PathBuf>,
 
-    /// Show one probe, by the name of its script: who did what when
+    /// Show one probe step by step, by the name of its script
     #[arg(long, value_name = "NAME")]
     trace: Option<String>,
 
-    /// Write the table and all transcripts as a page
+    /// Write the table and all transcripts as an HTML page
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
 
-    /// How long the database may take to answer a statement, from 1ms to 24h
+    /// Time limit for the database to answer a statement, from 1ms to 24h
     #[arg(long, value_name = "D", value_parser = statement_timeout, default_value = "5s")]
     statement_timeout: Duration,
 }
@@ -99,7 +100,7 @@ impl Probing {
     }
 }
 
-const NO_FILE: &str = "--script takes a file; those that come with Isolario are played without it";
+const NO_FILE: &str = "--script takes a file; to run a built-in script, use --trace NAME";
 
 /// Reads a script. It is called after its file.
 fn read(path: &Path) -> Result<Script, Failure> {
@@ -115,7 +116,7 @@ fn read(path: &Path) -> Result<Script, Failure> {
 fn find(name: &str, scripts: &[Script]) -> Result<Script, Failure> {
     let names = || scripts.iter().map(|script| script.name.as_str());
     let found = scripts.iter().find(|script| script.name.eq_ignore_ascii_case(name));
-    let there_are = || format!("there are {}", names().collect::<Vec<_>>().join(", "));
+    let there_are = || format!("probes: {}", names().collect::<Vec<_>>().join(", "));
     found.cloned().ok_or_else(|| no_such("probe", name, "--trace", names(), there_are()))
 }
 
@@ -157,8 +158,8 @@ pub(crate) fn run(
 }
 
 fn nothing_to_play(table: &ProbeTable) -> Failure {
-    Failure::new(format!("none of the scripts can be played on {}", table.database)).with_hint(
-        "a script may be for certain databases (on), take several nodes (nodes), or be in SQL",
+    Failure::new(format!("none of the scripts can run on {}", table.database)).with_hint(
+        "a script may be limited to some databases (on), need several nodes (nodes), or be in SQL",
     )
 }
 
@@ -200,16 +201,18 @@ fn conclude(
     for (probe, setting, result) in table.results() {
         if let Some(disagreement) = &result.disagreement {
             let failure = Failure::new(format!(
-                "script and checkers contradict each other at {}: {disagreement}",
+                "the script and the checkers contradict each other at {}: {disagreement}",
                 setting.isolation
             ));
             let bug = format!(
-                "a bug of ours: please report it with the output of --json --trace {}",
+                "a bug of Isolario: please report it with the output of --json --trace {}",
                 probe.name
             );
             console.error(&failure.with_hint(match is_own {
-                true => format!("the script does not show what it says, or that is {bug}"),
-                false => format!("that is {bug}"),
+                true => {
+                    format!("either the script does not show what it claims to, or this is {bug}")
+                }
+                false => format!("this is {bug}"),
             }));
             outcome = outcome.max(Outcome::Error);
         }

@@ -65,7 +65,7 @@ impl ReportFiles {
             [("--dot", &args.dot), ("--svg", &args.svg), ("--bug-report", &args.bug_report)];
         match alone.iter().find(|(_, file)| file.is_some()) {
             Some((flag, _)) if histories > 1 => {
-                let message = format!("{flag} takes one history, and there are {histories}");
+                let message = format!("{flag} takes one history, but {histories} are given");
                 Err(Failure::new(message).with_hint("check them one by one"))
             }
             _ => {

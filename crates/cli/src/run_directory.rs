@@ -60,7 +60,7 @@ pub(crate) fn refuse_part(history: &Path) -> Result<(), Failure> {
     let parts: Vec<String> =
         parts.values().map(|path| shell_word(&path.display().to_string())).collect();
     let message = format!(
-        "{} is part {} of {} of a run by several hosts, and shows nothing without the others",
+        "{} is part {} of {} of a run by several hosts, and cannot be checked without the others",
         directory.display(),
         own.number,
         own.of

@@ -64,18 +64,18 @@ impl AnomalyFlag {
                     .with_hint("use --level for levels"))
             }
             Found::One(Topic::Edge(edge)) => {
-                let text = format!("`{}` is an edge of an argument, not an anomaly", edge.name());
+                let text =
+                    format!("`{}` is an edge between transactions, not an anomaly", edge.name());
                 Err(Failure::new(text).with_hint(there_are))
             }
             Found::One(Topic::LostCommit) => {
-                let text =
-                    "a lost commit is what a run with --fault or --crash finds, and no anomaly";
+                let text = "a lost commit is not an anomaly: runs with --fault or --crash find it";
                 Err(Failure::new(text).with_hint(there_are))
             }
             Found::Several(topics) => {
                 let topics: Vec<_> = topics.iter().map(|topic| topic.name()).collect();
                 Err(Failure::new(format!("`{name}` may mean several anomalies"))
-                    .with_hint(format!("name one of {}", topics.join(", "))))
+                    .with_hint(format!("use one of these names: {}", topics.join(", "))))
             }
             Found::Nothing => {
                 let hint = match closest(name, names.iter().chain(self.words).copied()) {

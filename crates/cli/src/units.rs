@@ -8,7 +8,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.parse().ok();
     number
         .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| "expected a share from 0 to 1".to_owned())
+        .ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 /// Reads a duration: `100us`, `500ms`, `10s`, `5m`, `1h`. A bare number is refused: five of what
@@ -22,7 +22,9 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         "ns" => 1e-9,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        "" if number.is_some() => return Err(format!("which unit? {text}s, {text}ms or {text}us")),
+        "" if number.is_some() => {
+            return Err(format!("the unit is missing: expected {text}s, {text}ms or {text}us"));
+        }
         _ => f64::NAN,
     };
     number
@@ -41,10 +43,10 @@ pub(crate) fn statement_timeout(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         timeout if STATEMENT_TIMEOUTS.contains(&timeout) => Ok(timeout),
         none if none.is_zero() => {
-            Err("without a limit, a silent database would hang the run; try a long one, such as 1h"
+            Err("without a limit, a database that does not answer would hang the run; use a long one, such as 1h"
                 .to_owned())
         }
-        _ => Err("expected something between 1ms and 24h".to_owned()),
+        _ => Err("expected a duration from 1ms to 24h".to_owned()),
     }
 }
 

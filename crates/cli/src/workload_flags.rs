@@ -23,8 +23,8 @@ pub(crate) fn find_workload(name: &str) -> Result<Named, Failure> {
     let kind = name.parse().map(Named::Kind);
     kind.or_else(|_| name.parse().map(Named::Application)).map_err(|_| {
         if name == SQL {
-            return Failure::new("the sql workload takes a database that answers")
-                .with_hint("isolario run --workload sql --db URL");
+            return Failure::new("the sql workload cannot be simulated: it needs a live database")
+                .with_hint("run it: isolario run --workload sql --db URL");
         }
         let there_are = format!("workloads: {}", workload_names().join(", "));
         no_such("workload", name, "--workload", workload_names(), there_are)
@@ -37,14 +37,14 @@ fn workload_names() -> Vec<&'static str> {
 }
 
 /// The help on scales.
-pub(crate) const SCALE: &str = "How large an application is: warehouses of tpcc, hundreds of users of rubis and twitter [default: 1]";
+pub(crate) const SCALE: &str = "Size of an application: number of warehouses (tpcc), hundreds of users (rubis, twitter) [default: 1]";
 
 /// The help on workloads.
 pub(crate) fn workload_help(further: &[&str]) -> String {
     let kinds = Kind::ALL.iter().map(|kind| kind.name()).chain(further.iter().copied());
     let applications = Application::ALL.map(Application::name).join(", ");
     format!(
-        "The kind of transactions: {}; or an application: {applications} [default: {}]",
+        "Kind of transactions: {}; or an application: {applications} [default: {}]",
         kinds.collect::<Vec<_>>().join(", "),
         Kind::Mini
     )
@@ -60,7 +60,9 @@ pub(crate) fn refuse_other_flags(
         None => Ok(()),
         Some((_, flag)) => {
             Err(Failure::new(format!("{flag} has no effect on the {application} workload"))
-                .with_hint("its shapes and keys follow from --scale"))
+                .with_hint(
+                    "leave it out: the transactions and keys of an application follow from --scale",
+                ))
         }
     }
 }
@@ -70,7 +72,7 @@ pub(crate) fn refuse_for_no_application(kind: Kind, flags: &[(bool, &str)]) -> R
     let Some((_, flag)) = flags.iter().find(|(given, _)| *given) else { return Ok(()) };
     let applications = Application::ALL.map(Application::name).join(", ");
     Err(Failure::new(format!("{flag} has no effect on the {kind} workload"))
-        .with_hint(format!("it is for --workload {applications}")))
+        .with_hint(format!("use it with one of these workloads: {applications}")))
 }
 
 /// The preset of a name, for the kind of workload that was named, if one was.
@@ -84,8 +86,10 @@ pub(crate) fn find_preset(name: &str, kind: Option<Kind>) -> Result<&'static Pre
     match kind {
         Some(kind) if (kind == Kind::Predicate) != is_of_table => {
             let what = if is_of_table { "a table" } else { "registers" };
-            Err(Failure::new(format!("the preset {name} is about operations on {what}"))
-                .with_hint("leave out --workload"))
+            Err(Failure::new(format!(
+                "the preset {name} is for operations on {what}, and --workload is not"
+            ))
+            .with_hint("leave out --workload"))
         }
         _ => Ok(preset),
     }
@@ -117,7 +121,7 @@ pub(crate) fn refuse_idle_flags(
         Some((_, flag, kinds)) => {
             let kinds: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
             Err(Failure::new(format!("{flag} has no effect on the {kind} workload"))
-                .with_hint(format!("it is for --workload {}", kinds.join(", "))))
+                .with_hint(format!("it only applies to --workload {}", kinds.join(", "))))
         }
     }
 }
@@ -137,12 +141,12 @@ pub(crate) fn find_aim(name: &str) -> Result<Aim, Failure> {
 pub(crate) fn aim_help() -> String {
     let names = Aim::ALL.map(Aim::name).join(", ");
     format!(
-        "Aim at an anomaly, which is then found sooner if it can happen (mini): {names}; for sql, any \
-         probe or its anomaly"
+        "Aim the workload at an anomaly, to find it sooner if the database allows it (mini): {names}; for \
+         sql, the name of any probe or of its anomaly"
     )
 }
 
 /// The help on presets.
 pub(crate) fn preset_help() -> String {
-    format!("A workload from the literature: {}", preset_names().join(", "))
+    format!("Workload from the literature: {}", preset_names().join(", "))
 }

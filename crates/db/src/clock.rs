@@ -45,7 +45,7 @@ impl ServerClock {
         match answer.rows.first().and_then(|row| row.first()) {
             // What is rounded may be half a step early or late.
             Some(Value::Int(steps)) => Ok(((steps - 1) * self.step_us, (steps + 1) * self.step_us)),
-            other => Err(DbError::fatal(format!("it told no time, but {other:?}"))),
+            other => Err(DbError::fatal(format!("expected a time, found {other:?}"))),
         }
     }
 }

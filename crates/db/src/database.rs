@@ -60,13 +60,13 @@ pub trait Database: Send + Sync {
 
     /// Reads the mark of the run that uses it, where it is kept [apart](Marking::Apart).
     fn read_mark(&self) -> Result<Option<String>, DbError> {
-        Err(DbError::unsupported("place for the mark of a run"))
+        Err(DbError::unsupported("mark that a run uses it"))
     }
 
     /// Replaces the mark in one atomic step, if it is what is expected, and returns whether it did.
     fn replace_mark(&self, old: Option<&str>, new: Option<&str>) -> Result<bool, DbError> {
         let _ = (old, new);
-        Err(DbError::unsupported("place for the mark of a run"))
+        Err(DbError::unsupported("mark that a run uses it"))
     }
 
     /// Makes room for a run: empty tables of our own, under names that begin with `isolario_`.
@@ -79,7 +79,7 @@ pub trait Database: Send + Sync {
     /// there.
     fn resume(&self, layout: &Layout) -> Result<(), DbError> {
         let _ = layout;
-        Err(DbError::unsupported("way to go on where a killed process was"))
+        Err(DbError::unsupported("way to resume the run of a killed process"))
     }
 
     /// Removes what [`prepare`](Database::prepare) made, when the run is over. A run that was killed
@@ -109,7 +109,7 @@ pub trait Database: Send + Sync {
     /// Begins to capture what its log says about the [table](crate::TABLE) of a run. The database is
     /// [prepared](Database::prepare), and no client is there yet.
     fn capture(&self) -> Result<Box<dyn Capture>, DbError> {
-        Err(DbError::unsupported("log that tells the order of versions"))
+        Err(DbError::unsupported("log from which the order of versions can be read"))
     }
 
     /// Whether a second transaction can read in the snapshot of each, at the isolation level in force.

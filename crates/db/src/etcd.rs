@@ -50,7 +50,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     let site = Site::of(url, settings, ISOLATIONS, Mode::Disable, &[])?;
     match site.address.path.as_str() {
         "" => Ok(Box::new(Etcd(site))),
-        path => Err(DbError::fatal(format!("{url}: etcd has no databases: leave out /{path}"))),
+        path => Err(DbError::fatal(format!("{url}: etcd has no databases, so omit /{path}"))),
     }
 }
 

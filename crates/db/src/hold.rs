@@ -341,7 +341,7 @@ fn read(database: &dyn Database) -> Result<Option<Mark>, DbError> {
     match Mark::parse(&text) {
         Some(mark) => Ok(Some(mark)),
         None => Err(DbError::fatal(format!(
-            "the place for the mark of a run has something that we did not write, {text:?}: remove it, or choose \
+            "the database has {text:?} where Isolario marks it as in use by a run: remove that, or choose \
              another database"
         ))),
     }

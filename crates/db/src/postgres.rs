@@ -390,7 +390,9 @@ impl Database for Postgres {
         match self.name() {
             "postgres" => capture::start(self),
             "cockroach" => changefeed::start(self),
-            _ => Err(DbError::fatal("the order of versions is read from PostgreSQL's own log")),
+            _ => Err(DbError::fatal(
+                "the order of versions can only be read from the logs of PostgreSQL and CockroachDB",
+            )),
         }
     }
 

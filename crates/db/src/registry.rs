@@ -140,7 +140,7 @@ pub fn names_server(url: &DbUrl) -> bool {
 
 /// Host and port of the server that a URL names.
 pub fn place_of(url: &DbUrl) -> Result<(String, u16), DbError> {
-    let no_server = || DbError::fatal(format!("{url} names no server by host and port"));
+    let no_server = || DbError::fatal(format!("{url} does not give the host and port of a server"));
     let usual = driver_of(url).and_then(|driver| driver.port).ok_or_else(no_server)?;
     let Address { host, port, .. } = url.address()?;
     // A path is where a socket of the same machine is.

@@ -97,7 +97,7 @@ impl Site {
 /// Somebody else's data stands where ours should.
 pub(crate) fn not_ours(what: &str, place: &str) -> DbError {
     DbError::fatal(format!(
-        "{place} has {what} that we did not make: rename it, or choose another database"
+        "{place} has {what} that Isolario did not create: rename it, or choose another database"
     ))
 }
 
@@ -106,7 +106,9 @@ pub(crate) fn not_ours(what: &str, place: &str) -> DbError {
 pub(crate) fn take_elements(key: u64, text: &str, elements: &mut Vec<i64>) -> Result<(), DbError> {
     for element in text.split(',') {
         elements.push(element.parse().map_err(|_| {
-            DbError::fatal(format!("list {key} has an element {element:?} that nobody wrote"))
+            DbError::fatal(format!(
+                "list {key} has an element {element:?}, which no client of this run wrote"
+            ))
         })?);
     }
     Ok(())

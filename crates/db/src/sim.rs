@@ -75,7 +75,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     if let Some(other) = settings.isolation.as_deref()
         && Level::find(other) != Some(claimed)
     {
-        let message = format!("{url} is set to {claimed} by its URL, not to {other}");
+        let message = format!("{url} sets the level {claimed}, but --isolation asks for {other}");
         return Err(DbError::fatal(message));
     }
     let mut anomaly = None;
@@ -168,7 +168,7 @@ impl Database for Sim {
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
         let number = self.shared.lock().free.pop().ok_or_else(|| {
-            DbError::fatal(format!("the store was made for {} sessions", self.sessions))
+            DbError::fatal(format!("the simulated store is limited to {} sessions", self.sessions))
         })?;
         Ok(Box::new(Session::new(Arc::clone(&self.shared), number, self.defect)))
     }

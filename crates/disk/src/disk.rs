@@ -76,7 +76,7 @@ impl Disk {
         while !guard.is_finished() {
             if Instant::now() > deadline {
                 let place = self.place.display();
-                return Err(io::Error::other(format!("somebody still uses files in {place}")));
+                return Err(io::Error::other(format!("files in {place} are still in use")));
             }
             sleep(POLL);
         }

@@ -52,7 +52,7 @@ pub enum Problem {
     #[error("{0}")]
     BadTimes(BadTimes),
     /// An order of versions names one that was never there.
-    #[error("{txn} wrote {version} to {key} and aborted, so that there is no such version")]
+    #[error("{txn} wrote {version} to {key} but aborted, so this version does not exist")]
     AbortedVersion {
         /// The key.
         key: Box<str>,
@@ -62,10 +62,7 @@ pub enum Problem {
         txn: Box<str>,
     },
     /// An order of versions names one that several transactions may have written.
-    #[error(
-        "{first} and {second} both wrote {version} to {key}, so that it is not clear which version \
-         is meant"
-    )]
+    #[error("{first} and {second} both wrote {version} to {key}, so this version is ambiguous")]
     AmbiguousVersion {
         /// The key.
         key: Box<str>,
@@ -77,7 +74,7 @@ pub enum Problem {
         second: Box<str>,
     },
     /// It was unpacked as far as the limit, and there is more.
-    #[error("{packed} packed bytes unpack to more than {limit}")]
+    #[error("{packed} compressed bytes expand to more than {limit} bytes")]
     UnpacksTooLarge {
         /// How large it is packed.
         packed: u64,

@@ -47,7 +47,7 @@ fn read_bytes(bytes: &[u8], history: &History, chunk_size: usize) -> Result<Sequ
         for (txn, at) in part.txns {
             if std::mem::replace(&mut has_place[txn.index()], true) {
                 let name = history.txn_name(txn).unwrap_or(ValueRef::Nil);
-                let found = format!("{name}, which has a place already");
+                let found = format!("{name} again");
                 return Err(Fault::new(at, Problem::malformed("each transaction once", found)));
             }
             sequence.txns.push(txn);

@@ -161,7 +161,7 @@ fn what_cannot_be_opened_again_says_so() {
     run(&settings, &Handle::new(), &mut ()).unwrap();
     let refused =
         run_after_crash(&settings, Fault::Kill, &Handle::new(), &mut ()).unwrap_err().to_string();
-    assert!(refused.contains("no way to go on where a killed process was"), "{refused}");
+    assert!(refused.contains("no way to resume the run of a killed process"), "{refused}");
 }
 
 #[test]

@@ -192,7 +192,10 @@ fn a_certificate_finds_what_a_check_of_single_rows_accepts() {
 fn without_a_log_there_is_an_explanation_and_the_answer_by_what_clients_saw() {
     let (outcome, _directory) = whitebox("sim:causal", Kind::Mini);
     let why = outcome.whitebox.as_ref().unwrap().failure.clone().unwrap();
-    assert_eq!(why, "the order of versions is captured for the predicate workload, not for mini");
+    assert_eq!(
+        why,
+        "the order of versions can only be captured for the predicate workload, not for mini"
+    );
     assert_eq!(outcome.judgement(), Judgement::Satisfied);
     assert_eq!(outcome.record.whitebox.unwrap().failure, Some(why));
 }

@@ -44,7 +44,7 @@ pub struct Joiner {
 #[non_exhaustive]
 pub enum JoinError {
     /// They begin differently.
-    #[error("{first} and {second} do not have the same initial state")]
+    #[error("{first} and {second} have different initial states")]
     Initial {
         /// The first part.
         first: String,
@@ -52,7 +52,7 @@ pub enum JoinError {
         second: String,
     },
     /// A time is outside of what the clock can tell once it is moved.
-    #[error("{part}: the times of {txn} cannot be moved by {offset} ns")]
+    #[error("{part}: shifting the times of {txn} by {offset} ns overflows")]
     Time {
         /// The part.
         part: String,
@@ -215,6 +215,6 @@ mod tests {
         let nil = starting_with(Initial::Value(Value::Nil), Clock::Nanoseconds);
         let zero = starting_with(Initial::Value(Value::Int(0)), Clock::Nanoseconds);
         let error = joined(&[("h1", &nil, None), ("h2", &zero, None)]).unwrap_err();
-        assert_eq!(error.to_string(), "h1 and h2 do not have the same initial state");
+        assert_eq!(error.to_string(), "h1 and h2 have different initial states");
     }
 }

@@ -183,11 +183,11 @@ impl Oddity {
             Oddity::MissingColumn { op, key } => {
                 let (name, of) = (history.key_name(key), txn(history.op_txn(op)));
                 let column = missing_column_of(history, op, key).unwrap_or("a column");
-                format!("row {name} of {of} lacks column {column}, which its predicate speaks of")
+                format!("row {name} of {of} lacks column {column}, which the predicate refers to")
             }
             Oddity::UnparsedPredicate { op, predicate } => {
                 let (text, of) = (history.predicate(predicate), txn(history.op_txn(op)));
-                format!("predicate `{text}` of {of} is not understood, and kept as text")
+                format!("predicate `{text}` of {of} cannot be parsed, and is kept as text")
             }
             Oddity::Empty { txn: id } => format!("{} has no operations", txn(id)),
         }

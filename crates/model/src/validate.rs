@@ -358,12 +358,12 @@ mod tests {
         let twice = [row(ValueRef::from(&whole)); 2];
         assert_eq!(sentences(&[txn(&ask(&twice))]), one("repeated-row", 1, text));
         assert_eq!(sentences(&[txn(&ask(&ordinary)), txn(&ask(&ordinary))]), []);
-        let text = "row accounts(id=1) of transaction #0 (line 1) lacks column balance, which its \
-                    predicate speaks of";
+        let text = "row accounts(id=1) of transaction #0 (line 1) lacks column balance, which the \
+                    predicate refers to";
         let lacking = [row(ValueRef::from(&part))];
         assert_eq!(sentences(&[txn(&ask(&lacking))]), one("missing-column", 1, text));
-        let text = "predicate `avg(x) > 1` of transaction #0 (line 1) is not understood, and kept \
-                    as text";
+        let text = "predicate `avg(x) > 1` of transaction #0 (line 1) cannot be parsed, and is \
+                    kept as text";
         let predicate = &Predicate::unparsed("avg(x) > 1");
         let unparsed = [Op::PredicateRead { predicate, rows: None }; 2];
         assert_eq!(sentences(&[txn(&unparsed)]), one("unparsed-predicate", 1, text));

@@ -146,7 +146,7 @@ pub enum ExprError {
     #[error("an expression nested deeper than {MAX_NESTING} levels")]
     TooDeep,
     /// An operand of a type that its operator does not take.
-    #[error("{operator} takes {expected}, and this is {found}")]
+    #[error("{operator} takes {expected}, but this is {found}")]
     Type {
         /// The operator.
         operator: &'static str,

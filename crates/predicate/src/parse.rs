@@ -420,7 +420,7 @@ fn constant(sql: &Sql) -> Result<Literal, ParseError> {
         // The smallest integer has no positive counterpart, so the sign belongs to the number.
         Sql::UnaryOp { op: UnaryOperator::Minus, expr } => match &**expr {
             Sql::Value(value) => literal(&value.value, "-", start_of(sql)),
-            _ => Err(unsupported("a computed value in this place", start_of(sql))),
+            _ => Err(unsupported("a computed value here", start_of(sql))),
         },
         Sql::TypedString(typed) => match (&typed.data_type, &typed.value.value) {
             (
@@ -443,7 +443,7 @@ fn constant(sql: &Sql) -> Result<Literal, ParseError> {
                 _ => Err(unsupported("a cast", start_of(sql))),
             }
         }
-        Sql::Identifier(_) => Err(unsupported("a column in this place", start_of(sql))),
+        Sql::Identifier(_) => Err(unsupported("a column here", start_of(sql))),
         _ => Err(unsupported(name_of(sql), start_of(sql))),
     }
 }

@@ -53,10 +53,7 @@ fn what_is_left_out_is_refused_by_name_and_place() {
             "other.a = 1",
             "line 1, column 1: a column of another table: not part of the predicate language",
         ),
-        (
-            "a IN (1, b)",
-            "line 1, column 10: a column in this place: not part of the predicate language",
-        ),
+        ("a IN (1, b)", "line 1, column 10: a column here: not part of the predicate language"),
         (
             "a LIKE '%x'",
             "line 1, column 8: a pattern other than a text and then %: not part of the predicate language",

@@ -92,15 +92,13 @@ pub enum ConfigError {
         found: f64,
     },
     /// More aborted and unknown transactions than transactions.
-    #[error(
-        "aborted and unknown outcomes make up {found} of the transactions, which is more than all"
-    )]
+    #[error("the shares of aborted and unknown outcomes add up to {found}, which is more than 1")]
     Outcomes {
         /// Their sum.
         found: f64,
     },
     /// An anomaly that cannot be planted.
-    #[error("{kind} cannot be planted: it needs more than the operations on a few keys")]
+    #[error("{kind} cannot be planted: it takes more than operations on a few keys")]
     NoTemplate {
         /// The anomaly.
         kind: AnomalyKind,
@@ -109,7 +107,7 @@ pub enum ConfigError {
     #[error("a workload on a table has a configuration of its own, TableConfig")]
     Table,
     /// More operations than there are values for.
-    #[error("{txns} transactions of {sessions} sessions need more values than there are")]
+    #[error("{txns} transactions of {sessions} sessions need more distinct values than exist")]
     TooLarge {
         /// How many transactions.
         txns: u64,
@@ -131,7 +129,7 @@ impl Config {
         check_shares(self.concurrency, self.abort_ratio, self.unknown_ratio)?;
         for plant in &self.anomalies {
             if !(0.0..=1.0).contains(&plant.at) {
-                let name = "place of a planted anomaly";
+                let name = "position of a planted anomaly";
                 return Err(ConfigError::Ratio { name, found: plant.at });
             }
             if Template::of(plant.kind).is_none() {
@@ -218,22 +216,19 @@ mod tests {
     fn wrong_knobs_are_named() {
         let message = |config: Config| config.validate().unwrap_err().to_string();
         let of = Config::default;
-        assert_eq!(
-            message(Config { sessions: 0, ..of() }),
-            "there must be at least one of: sessions"
-        );
+        assert_eq!(message(Config { sessions: 0, ..of() }), "sessions: at least one is required");
         assert_eq!(
             message(Config { abort_ratio: -0.5, ..of() }),
             "the abort ratio must be from 0 to 1; found -0.5"
         );
         assert_eq!(
             message(Config { abort_ratio: 0.75, unknown_ratio: 0.5, ..of() }),
-            "aborted and unknown outcomes make up 1.25 of the transactions, which is more than all"
+            "the shares of aborted and unknown outcomes add up to 1.25, which is more than 1"
         );
         let anomalies = vec![Plant::in_the_middle(AnomalyKind::Phantom)];
         assert_eq!(
             message(Config { anomalies, ..of() }),
-            "Phantom cannot be planted: it needs more than the operations on a few keys"
+            "Phantom cannot be planted: it takes more than operations on a few keys"
         );
         let workload = Workload { kind: Kind::Predicate, ..Workload::default() };
         assert!(message(Config { workload, ..of() }).ends_with("TableConfig"));

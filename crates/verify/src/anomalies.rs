@@ -74,7 +74,8 @@ fn are_two_initial_values(
         facts.committed(facts.txn(facts.known_op(read)?))?;
     }
     let two = facts.see_two_initial_values(first, second) && first < second;
-    let (kind, why) = (AnomalyKind::ThinAirRead, "they are not two values that nobody wrote");
+    let (kind, why) =
+        (AnomalyKind::ThinAirRead, "they are not two values that no transaction wrote");
     if two && facts.key(first) == key && edges.is_empty() {
         Ok(())
     } else {

@@ -22,7 +22,7 @@ pub(crate) fn verify(
     stated: &[StatedOrder],
     result: &LevelResult,
 ) -> Result<(), Refusal> {
-    let too_large = |_| Refusal::Unsupported("so many operations");
+    let too_large = |_| Refusal::Unsupported("a history with this many operations");
     let view = ItemView::new(history).map_err(too_large)?;
     // Nothing here is met by a predicate.
     let none = BTreeMap::new();
@@ -77,7 +77,7 @@ fn does_not_tell(history: &History, op: OpId) -> Result<(), Refusal> {
     match history.conditional(op).map(|conditional| conditional.ended) {
         Some(Ended::Unknown | Ended::FoundAnother | Ended::Contradiction) => Ok(()),
         Some(_) if needs_more(history) => Ok(()),
-        _ => Err(Refusal::Applicable("the operation tells what it found")),
+        _ => Err(Refusal::Applicable("the operation states what it found")),
     }
 }
 

@@ -45,19 +45,19 @@ pub enum NotLost {
     #[error("the operations are not a write and a read of one key")]
     OtherOps,
     /// The server was not down between the two.
-    #[error("no outage lies between the acknowledgement and the read")]
+    #[error("there was no outage between the acknowledgement and the read")]
     NoOutage,
     /// One of the two transactions did not commit.
     #[error("one of the transactions was not acknowledged")]
     NotAcknowledged,
     /// A transaction did not read what it is said to have written over.
-    #[error("a transaction did not read the version that it is said to have written over")]
+    #[error("a transaction did not read the version that it is claimed to have overwritten")]
     NotOverwritten,
     /// A value was written twice, so that finding it says nothing.
-    #[error("a value that is found again was written more than once")]
+    #[error("the value that is found again was written more than once")]
     WrittenTwice,
     /// The list does show the element.
-    #[error("the read shows the element")]
+    #[error("the read contains the element")]
     Shown,
 }
 

@@ -163,10 +163,10 @@ impl<'f, 'h> Order<'f, 'h> {
                     *writer
                 }
                 Some(_) => {
-                    return unexplained("whoever it is said to have seen did not write that");
+                    return unexplained("its claimed source did not write what it returned");
                 }
             },
-            Some(Source::Nobody) => return unexplained("nobody wrote what it returned"),
+            Some(Source::Nobody) => return unexplained("no transaction wrote what it returned"),
             Some(Source::Init) => TxnId::INIT,
             Some(Source::Write(write)) if !is_list && self.facts.next_own(write).is_some() => {
                 return unexplained("its writer overwrote what it returned");

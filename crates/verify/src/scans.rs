@@ -54,7 +54,7 @@ impl Scan {
                 *count += 1;
                 incomplete -= usize::from(*count == all.len());
             } else if writer.is_none() {
-                let nobody = "nobody, or not one transaction alone, appended an element";
+                let nobody = "an element was appended by no transaction, or by several";
                 lasting = lasting.or(Some(nobody));
             }
             let part = (incomplete > 0).then_some("it shows part of a transaction");

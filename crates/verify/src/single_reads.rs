@@ -33,7 +33,9 @@ pub(crate) fn verify(
     if facts.is_met(bad.read) {
         return match is_unexplained(facts, kind, bad) {
             true => Ok(()),
-            false => wrong("a write that it may have met explains it, or it is called otherwise"),
+            false => wrong(
+                "a write that it may have observed explains it, or the anomaly has another name",
+            ),
         };
     }
     if !facts.is_read(bad.read) {

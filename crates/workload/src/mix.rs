@@ -65,7 +65,7 @@ pub struct Mix {
 #[non_exhaustive]
 pub enum MixError {
     /// Not of the form `read:40,update:30`.
-    #[error("a mix is a list such as read:40,update:30; found {0:?}")]
+    #[error("expected a list such as read:40,update:30; found {0:?}")]
     Form(String),
     /// An unknown kind of operation.
     #[error("there is no operation {found:?}: expected {}", names())]
@@ -82,7 +82,7 @@ pub enum MixError {
         found: String,
     },
     /// A kind that is named twice.
-    #[error("the share of {0} is there twice")]
+    #[error("the share of {0} is given twice")]
     Twice(&'static str),
     /// Nothing to do.
     #[error("all shares of the mix are zero")]
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         let message = |text: &str| text.parse::<Mix>().unwrap_err().to_string();
-        assert_eq!(message("read"), "a mix is a list such as read:40,update:30; found \"read\"");
+        assert_eq!(message("read"), "expected a list such as read:40,update:30; found \"read\"");
         assert_eq!(
             message("read:1,reed:2"),
             "there is no operation \"reed\": expected insert, update, read, increment, range-read, \
@@ -185,7 +185,7 @@ mod tests {
             message("read:-1"),
             "the share of read must be a number from 0 to 1000000; found \"-1\""
         );
-        assert_eq!(message("read:1,read:2"), "the share of read is there twice");
+        assert_eq!(message("read:1,read:2"), "the share of read is given twice");
         assert_eq!(message("read:0"), "all shares of the mix are zero");
     }
 }

@@ -359,7 +359,7 @@ mod tests {
         let values: BTreeSet<i64> = plans.iter().flatten().filter_map(written).collect();
         assert_eq!(values.len(), plans.len());
         let alone = Planner::new(&workload, 1, 5).unwrap_err().to_string();
-        assert_eq!(alone, "to aim at a write-skew takes at least 2 sessions and 2 keys");
+        assert_eq!(alone, "to aim at write-skew, at least 2 sessions and 2 keys are required");
         let append = Workload { kind: Kind::Append, ..workload };
         assert!(Planner::new(&append, 8, 5).unwrap_err().to_string().contains("not append"));
     }

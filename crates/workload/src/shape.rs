@@ -138,13 +138,13 @@ pub enum WorkloadError {
         found: String,
     },
     /// A workload that cannot aim.
-    #[error("only the mini workload can aim at an anomaly, not {0}")]
+    #[error("only the mini workload can be aimed at an anomaly, not {0}")]
     Aimless(Kind),
     /// An application in another workload than the one that plays it.
-    #[error("only the general workload plays applications, not {0}")]
+    #[error("only the general workload can run an application, not {0}")]
     NotGeneral(Kind),
     /// Another number of keys than the application has.
-    #[error("{application} at this scale has {keys} keys, neither more nor less")]
+    #[error("{application} has exactly {keys} keys at this scale")]
     OtherKeys {
         /// The application.
         application: Application,
@@ -152,7 +152,7 @@ pub enum WorkloadError {
         keys: u32,
     },
     /// Too few sessions or keys for an aim.
-    #[error("to aim at a {aim} takes at least {sessions} sessions and {keys} keys")]
+    #[error("to aim at {aim}, at least {sessions} sessions and {keys} keys are required")]
     TooFew {
         /// The aim.
         aim: Aim,
@@ -162,7 +162,7 @@ pub enum WorkloadError {
         keys: u32,
     },
     /// A number that has to be positive.
-    #[error("there must be at least one of: {0}")]
+    #[error("{0}: at least one is required")]
     Zero(&'static str),
     /// A share outside of its range.
     #[error("the {name} must be from 0 to 1; found {found}")]
@@ -173,9 +173,7 @@ pub enum WorkloadError {
         found: f64,
     },
     /// More reads and read-modify-writes than operations.
-    #[error(
-        "reads and read-modify-writes make up {found} of the operations, which is more than all"
-    )]
+    #[error("the shares of reads and read-modify-writes add up to {found}, which is more than 1")]
     Shares {
         /// Their sum.
         found: f64,
@@ -271,14 +269,14 @@ mod tests {
     fn wrong_knobs_are_named() {
         let message = |workload: Workload| workload.validate().unwrap_err().to_string();
         let of = Workload::default;
-        assert_eq!(message(Workload { keys: 0, ..of() }), "there must be at least one of: keys");
+        assert_eq!(message(Workload { keys: 0, ..of() }), "keys: at least one is required");
         assert_eq!(
             message(Workload { read_ratio: 1.5, ..of() }),
             "the read ratio must be from 0 to 1; found 1.5"
         );
         assert_eq!(
             message(Workload { kind: Kind::General, rmw_ratio: 0.75, ..of() }),
-            "reads and read-modify-writes make up 1.25 of the operations, which is more than all"
+            "the shares of reads and read-modify-writes add up to 1.25, which is more than 1"
         );
         assert_eq!(
             "maxi".parse::<Kind>().unwrap_err().to_string(),

@@ -173,7 +173,7 @@ impl Checking<'_> {
                 };
                 self.report(report, record.as_ref(), console)?;
                 let own_word = own_word.unwrap_or_else(|why| {
-                    console.warning(&format!("no answer by the database's own log: {why}"));
+                    console.warning(&format!("the database's own log could not be used: {why}"));
                     Default::default()
                 });
                 let own_word = [&own_word[0][..], &own_word[1][..]];
@@ -287,7 +287,7 @@ impl Checking<'_> {
     /// Says of a history that its turn did not come. That is no error: it is not decided.
     fn leave_out(&mut self, path: &Path, console: &mut Console) -> Result<Outcome, Failure> {
         let name = path.display().to_string();
-        let why = "not checked: the run was interrupted before it came to this history";
+        let why = "not checked: interrupted before this history";
         self.failure(&name, why, console)?;
         console.warning(&format!("{name}: {why}"));
         Ok(Outcome::Undecided)
@@ -460,7 +460,7 @@ impl Checking<'_> {
 /// How a history splits into windows.
 fn in_words(windows: &Windows) -> String {
     let by = match windows.ranked_by {
-        RankedBy::Stamps => "the database's stamps",
+        RankedBy::Stamps => "the database's timestamps",
         RankedBy::FinishTimes => "finish times",
         _ => "sessions and reads",
     };
@@ -469,11 +469,11 @@ fn in_words(windows: &Windows) -> String {
         false => "session order and reads",
     };
     let sizes = |sizes: &WindowSizes, what: &str| match sizes.mean() {
-        None => format!("no window of {what}"),
+        None => format!("no segment of {what}"),
         Some(mean) => format!(
-            "{} {} of {what}, the largest of {} and {mean:.1} on average, {:.1}% in one",
+            "{} {} of {what} (largest {}, mean {mean:.1}; {:.1}% of all)",
             grouped(sizes.windows as u64),
-            if sizes.windows == 1 { "window" } else { "windows" },
+            if sizes.windows == 1 { "segment" } else { "segments" },
             grouped(sizes.largest as u64),
             sizes.share() * 100.0
         ),
@@ -482,7 +482,7 @@ fn in_words(windows: &Windows) -> String {
         sizes(&windows.transactions, "transactions"),
         sizes(&windows.moments, "starts and commits"),
     );
-    format!("by {by}, {edges} lead back in {one}; {two}")
+    format!("ordered by {by}, {edges} lead back in {one}; {two}")
 }
 
 /// How a level was decided.
@@ -490,30 +490,26 @@ fn plan_in_words(plan: Plan) -> &'static str {
     let why = match plan {
         Plan::Whole(why) => why,
         Plan::Window => {
-            return "decided in a window: its transactions have no order, whatever the others do";
+            return "decided in one segment: its transactions have no valid order, whatever the others do";
         }
         _ => {
-            return "decided window by window: what leads back in the order of the history was mended there";
+            return "decided segment by segment, by repairing the recorded order within each";
         }
     };
     match why {
-        Why::Violated => {
-            "looked at as a whole, since something is wrong: that is looked for everywhere"
-        }
+        Why::Violated => "decided on the full history, to find all anomalies of a violated level",
         Why::Denied => {
-            "looked at as a whole, since the level denies too much of the order of the history"
+            "decided on the full history: too much of the recorded order contradicts the level"
         }
         Why::RealTime => {
-            "looked at as a whole, since what was mended window by window does not agree with real time"
+            "decided on the full history: the order repaired segment by segment contradicts real time"
         }
-        Why::NoSerialOrder => {
-            "looked at as a whole, since there is no order of transactions as single moments"
-        }
+        Why::NoSerialOrder => "decided on the full history: the transactions have no serial order",
         Why::Search => {
-            "looked at as a whole, since windows of its order are too wide for choices that writes without a read \
-             leave: these are searched for in parts that do not depend on each other"
+            "decided on the full history, in independent parts: the segments are too large to search the choices \
+             that blind writes leave"
         }
-        _ => "looked at as a whole, since it takes no order of transactions that is to be found",
+        _ => "decided on the full history (no commit order needed)",
     }
 }
 
@@ -569,12 +565,12 @@ fn nothing_to_check(name: &str, history: &History) -> Failure {
     let why = match (history.txn_count(), history.txns().filter(committed).count()) {
         (0, _) => "the history has no transactions",
         (_, 0) => "no transaction committed",
-        _ => "no committed transaction wrote anything or learnt what it read",
+        _ => "no committed transaction wrote anything or received the result of a read",
     };
     without_evidence(name, why)
 }
 
 fn without_evidence(name: &str, why: &str) -> Failure {
     Failure::new(format!("{name}: nothing to check: {why}"))
-        .with_hint("with --allow-empty, such a history satisfies every level")
+        .with_hint("use --allow-empty to treat such a history as satisfying every level")
 }

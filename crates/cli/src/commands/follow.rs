@@ -108,10 +108,10 @@ pub(crate) fn format_of(
     match found.or_else(|| formats::by_extension(path)) {
         Some(format) if Stream::FORMATS.contains(&format.name()) => Ok(format),
         found => {
-            let name = found.map_or("in no known format", HistoryFormat::name);
+            let name = found.map_or("unknown", HistoryFormat::name);
             let path = path.display();
-            Err(Failure::new(format!("{path} is {name}, which is not read piece by piece"))
-                .with_hint("record it as isolario or jsonl, or check it when it is complete"))
+            Err(Failure::new(format!("{path}: the format ({name}) cannot be read incrementally"))
+                .with_hint("record it as isolario or jsonl, or check the complete history"))
         }
     }
 }
@@ -141,8 +141,7 @@ impl OneLevel<'_> {
         let after = |share| self.following.delays().quantile(share);
         if let (Some(median), Some(most)) = (after(0.5), after(0.99)) {
             console.info(&format!(
-                "{}: what was added had been looked at after {} ms at most (median; {} ms for 99 of 100 \
-                 transactions)",
+                "{}: delay from the recording of a transaction to its check: median {} ms, 99th percentile {} ms",
                 self.level,
                 grouped(median.as_millis() as u64),
                 grouped(most.as_millis() as u64)
@@ -178,14 +177,16 @@ impl<'i> Levels<'_, 'i> {
                 }
                 Step::Again => {
                     let level = one.level;
-                    console.detail(&format!("{level}: going back in the history, to keep more"));
+                    console.detail(&format!(
+                        "{level}: rereading part of the history, to retain more of it"
+                    ));
                     most_new = u64::MAX;
                 }
                 Step::Decided(proven) => {
                     let at = grouped(one.following.follower().arrived());
                     let what = match proven.result.verdict.kind() {
                         VerdictKind::Violated => "is violated",
-                        _ => "cannot be told any more",
+                        _ => "can no longer be decided",
                     };
                     console.info(&format!("after {at} transactions, {} {what}", one.level));
                     one.tell_delay(console);
@@ -229,7 +230,7 @@ impl<'i> Levels<'_, 'i> {
             writeln!(console.out(), "{path}: {level} holds of all {txns} transactions so far")?;
             let (kept, restarts) = (grouped(follower.kept() as u64), follower.restarts());
             console.detail(&format!(
-                "{level}: {kept} transactions are kept; it went back in the history {restarts} times"
+                "{level}: {kept} transactions are retained; the history was reread {restarts} times"
             ));
         }
         console.out().flush()?;
@@ -241,6 +242,6 @@ pub(crate) fn failed(error: &FollowError, format: InputFormat) -> Failure {
     match error {
         FollowError::Read(error) => Failure::reading(error, format),
         error => Failure::new(error.to_string())
-            .with_hint("check the history when it is complete, without --follow"),
+            .with_hint("check the complete history, without --follow"),
     }
 }

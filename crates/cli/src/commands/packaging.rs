@@ -22,7 +22,7 @@ pub(crate) fn manual(dir: Option<&Path>, console: &mut Console) -> Result<Outcom
     match dir {
         Some(dir) => {
             std::fs::create_dir_all(dir).map_err(|error| {
-                Failure::new(format!("{}: cannot write the pages there: {error}", dir.display()))
+                Failure::new(format!("cannot write the manual pages to {}: {error}", dir.display()))
                     .with_hint("--dir takes a directory")
             })?;
             for (name, page) in pages()? {

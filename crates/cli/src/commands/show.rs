@@ -49,8 +49,8 @@ fn find(history: &History, typed: &str, file: &str) -> Result<Vec<Subject>, Fail
         let mut meanings: Vec<String> =
             found.iter().map(|subject| format!("`{} {typed}`", subject.word())).collect();
         meanings.dedup();
-        return Err(Failure::new(format!("`{typed}` is the name of several things"))
-            .with_hint(format!("ask for one of them: {}", meanings.join(", "))));
+        return Err(Failure::new(format!("`{typed}` is ambiguous"))
+            .with_hint(format!("use one of: {}", meanings.join(", "))));
     }
     Ok(found)
 }
@@ -60,7 +60,9 @@ fn suggestion(history: &History, typed: &str) -> String {
         Subject::all(history).take(MOST_COMPARED).map(|subject| subject.name(history)).collect();
     match closest(typed, names.iter().map(String::as_str)) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => "names are as in reports and in the file; `isolario stats` lists the busiest keys"
-            .to_owned(),
+        None => {
+            "use a name from a report or from the file; `isolario stats` lists the busiest keys"
+                .to_owned()
+        }
     }
 }

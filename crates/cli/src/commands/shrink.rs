@@ -60,12 +60,12 @@ fn as_in_the_run(
     let report = Report::new(&name, history, &examination.results).with_asked(examination.asked());
     if report.judgement() != Judgement::Violated {
         let lost = match LostCommits::find(history, &recorded_outages(&record)) {
-            Some(lost) => format!("; what it lost is no part of a history: {lost}"),
+            Some(lost) => format!("; lost commits cannot be shrunk: {lost}"),
             None => String::new(),
         };
-        let why = "the run broke no level that it claims or was asked for";
+        let why = "the run violates no level that was claimed or requested";
         return Err(Failure::new(format!("{name}: nothing to shrink: {why}{lost}"))
-            .with_hint("--level L shrinks what violates another level"));
+            .with_hint("use --level L to shrink a violation of another level"));
     }
     *settings = settings.clone().with_first_of(&report);
     Ok(examination.results)
@@ -83,7 +83,7 @@ fn refuse_existing(to: &Written) -> Result<(), Failure> {
 fn refuse_untestable(shrunk: &Shrunk, config: &Shrink) -> Result<(), Failure> {
     match &config.to {
         Written::RustTest { .. } if shrunk.history.has_predicates() => {
-            let why = "what is left has operations by predicate, which tests cannot record";
+            let why = "the shrunk history has operations by predicate, which a test in Rust cannot express";
             Err(Failure::new(why).with_hint("write it as text: --to text"))
         }
         _ => Ok(()),
@@ -96,8 +96,8 @@ fn recheck(shrunk: &Shrunk, config: &Shrink) -> Result<(), Failure> {
     let options = read_as(&config.settings.options);
     verify(history, result, &options).map_err(|refusal| {
         let why = refusal.describe(history);
-        Failure::new(format!("the verifier does not accept what was found: {why}"))
-            .with_hint("that is a bug of ours: please report it with the history")
+        Failure::new(format!("the verifier refuses the evidence that was found: {why}"))
+            .with_hint("this is a bug of Isolario: please report it with the history")
     })
 }
 
@@ -110,7 +110,7 @@ fn tell(whole: &History, shrunk: &Shrunk, console: &mut Console) {
         anomaly.title()
     ));
     if !is_minimal {
-        console.caution("the time was up: more could go; give it longer with --timeout");
+        console.caution("the time limit was reached, so the result may not be minimal; allow more with --timeout");
     }
 }
 
@@ -149,10 +149,10 @@ fn nothing_to_shrink(name: &str, error: &ShrinkError) -> Failure {
             let undecided = |verdict: &Verdict| verdict.kind() == VerdictKind::Undecided;
             match results.iter().any(|result| undecided(&result.verdict)) {
                 true => {
-                    failure.with_hint("not every level was decided: give it longer with --timeout")
+                    failure.with_hint("not every level was decided: allow more time with --timeout")
                 }
                 false => {
-                    failure.with_hint("`isolario check` says which levels it satisfies, and why")
+                    failure.with_hint("`isolario check` shows which levels the history satisfies")
                 }
             }
         }
@@ -161,7 +161,7 @@ fn nothing_to_shrink(name: &str, error: &ShrinkError) -> Failure {
                 result.verdict.anomalies().iter().map(|anomaly| anomaly.kind.name()).collect();
             kinds.sort_unstable();
             kinds.dedup();
-            failure.with_hint(format!("it is violated by {}", kinds.join(", ")))
+            failure.with_hint(format!("anomalies that violate it: {}", kinds.join(", ")))
         }
         _ => failure,
     }

@@ -54,13 +54,10 @@ impl fmt::Display for Choice {
         let how = if self.spills { "read from front to back" } else { "loaded" };
         match self.why {
             Why::Asked => write!(f, "{how}, as --spill asks"),
-            Why::Unknown => write!(f, "{how}, since its format cannot be read piece by piece"),
+            Why::Unknown => write!(f, "{how}, since its format cannot be read incrementally"),
             Why::Size { takes, most } => {
                 let (takes, most) = (grouped(takes >> 20), grouped(most >> 20));
-                write!(
-                    f,
-                    "{how}: to load it takes about {takes} MiB, and --memory allows {most} MiB"
-                )
+                write!(f, "{how}: loading takes about {takes} MiB, and --memory allows {most} MiB")
             }
         }
     }
@@ -104,8 +101,8 @@ pub(crate) fn decide(
         let failure = Failure::new(error.to_string());
         match error {
             FollowError::Read(error) => Failure::reading(&error, config.format),
-            FollowError::Spill { .. } => failure.with_hint("name another directory: --spill DIR"),
-            _ => failure.with_hint("check it without --spill"),
+            FollowError::Spill { .. } => failure.with_hint("use another directory: --spill DIR"),
+            _ => failure.with_hint("check the history without --spill"),
         }
     })
 }
@@ -130,13 +127,13 @@ pub(crate) fn write_proof(
 pub(crate) fn tell(name: &str, spilled: &Spilled, console: &mut Console) {
     let Spilled { bytes, returns, restarts, part, results, .. } = spilled;
     console.detail(&format!(
-        "{name}: read from front to back, {} bytes were sorted on disk, {returns} times it went back to keep \
-         more, {restarts} of them to the beginning",
+        "{name}: read from front to back; {} bytes were sorted on disk; {returns} times, a part was reread to \
+         retain more, {restarts} of them from the beginning",
         grouped(*bytes)
     ));
     if part.txn_count() > 0 {
         console.detail(&format!(
-            "{name}: the evidence is about the {} transactions that matter",
+            "{name}: the evidence consists of {} transactions",
             grouped(part.txn_count() as u64)
         ));
     }
@@ -146,8 +143,8 @@ pub(crate) fn tell(name: &str, spilled: &Spilled, console: &mut Console) {
     });
     if is_too_large {
         console.warning(&format!(
-            "{name}: too much of it is out of order to be looked at in so little memory; allow more with \
-             --memory, or record when transactions start and finish"
+            "{name}: too many transactions are out of order for the memory limit; allow more with --memory, or \
+             record when transactions start and finish"
         ));
     }
 }

@@ -193,10 +193,9 @@ fn trusted_order(
 fn unreadable(name: &str, error: &io::Error) -> Failure {
     let failure = Failure::new(format!("{name}: {error}"));
     match error.kind() {
-        io::ErrorKind::NotFound => {
-            failure.with_hint("`isolario check --proof FILE HISTORY` writes a proof")
-        }
-        _ => failure.with_hint("a proof is a file: the one that `--proof` named"),
+        io::ErrorKind::NotFound => failure
+            .with_hint("check the path; `isolario check --proof FILE HISTORY` writes a proof"),
+        _ => failure.with_hint("give the file that `isolario check --proof FILE` wrote"),
     }
 }
 
@@ -205,20 +204,20 @@ fn malformed(name: &str, error: &ProofError) -> Failure {
     let place = error.position.map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
     let hint = match error.problem {
         ProofProblem::OtherQuestion { trusted: true } => {
-            "give it with --version-order FILE --trust-version-order, as to `isolario check`"
+            "add --version-order FILE --trust-version-order, as for `isolario check`"
         }
-        ProofProblem::OtherQuestion { trusted: false } => "leave out --trust-version-order",
+        ProofProblem::OtherQuestion { trusted: false } => "omit --trust-version-order",
         ProofProblem::OtherAssumptions { .. } => {
-            "give --assume as to `isolario check`; the header of the proof has it"
+            "use the same --assume as for `isolario check`; the header of the proof lists the assumptions"
         }
         ProofProblem::OtherPromise { promised: true } => {
-            "give it with --serialization-order, as to `isolario check`"
+            "add --serialization-order, as for `isolario check`"
         }
         ProofProblem::OtherOutages => {
-            "verify it where the run left it: run.json, beside the history, says when that was"
+            "verify the proof in its run directory: run.json, next to the history, lists the outages"
         }
-        ProofProblem::OtherPromise { promised: false } => "leave out --serialization-order",
-        _ => "a proof is what `isolario check --proof FILE HISTORY` writes",
+        ProofProblem::OtherPromise { promised: false } => "omit --serialization-order",
+        _ => "give a proof that `isolario check --proof FILE HISTORY` wrote",
     };
     Failure::new(format!("{name}{place}: {}", error.problem)).with_hint(hint)
 }

@@ -115,12 +115,12 @@ impl Check {
         }
         if args.proof.is_some() && args.histories.len() > 1 {
             let count = args.histories.len();
-            let message = format!("--proof takes one history, and there are {count}");
+            let message = format!("--proof takes one history, but {count} are given");
             return Err(Failure::new(message).with_hint("check them one by one"));
         }
         if args.search.dump_problem.is_some() && args.histories.len() > 1 {
             let count = args.histories.len();
-            let message = format!("--dump-problem takes one history, and there are {count}");
+            let message = format!("--dump-problem takes one history, but {count} are given");
             return Err(Failure::new(message).with_hint("check them one by one"));
         }
         let mut question = Question::build(&args.level, &args.pattern)?;
@@ -163,8 +163,8 @@ impl Join {
             return Ok(None);
         }
         if args.proof.is_some() && args.joined.is_none() {
-            return Err(Failure::new("a proof is about one file, and --join reads several")
-                .with_hint("keep the whole as well: --joined FILE"));
+            return Err(Failure::new("a proof is about one file, but --join reads several")
+                .with_hint("also write the joined history to a file, with --joined FILE"));
         }
         let whole = args.joined.clone().map(|path| {
             let format = output_format("--joined", None, &path)?;
@@ -194,12 +194,14 @@ impl Follow {
     fn build(args: &CheckArgs, question: &Question) -> Result<Follow, Failure> {
         let [history] = &args.histories[..] else {
             let count = args.histories.len();
-            let message = format!("--follow takes one history, and there are {count}");
-            return Err(Failure::new(message).with_hint("follow each in a process of its own"));
+            let message = format!("--follow takes one history, but {count} are given");
+            return Err(
+                Failure::new(message).with_hint("follow each of them in a process of its own")
+            );
         };
         if history.as_os_str() == "-" {
             return Err(Failure::new("--follow reads a file, not standard input")
-                .with_hint("write the history to a file, and follow that"));
+                .with_hint("write the history to a file, and follow the file"));
         }
         let levels = levels_to_follow("--follow", question)?;
         Ok(Follow { levels, until_idle: args.until_idle })
@@ -238,22 +240,22 @@ fn levels_to_follow(flag: &str, question: &Question) -> Result<Vec<Level>, Failu
     let levels = match question {
         Question::Levels(request) if !request.named.is_empty() => request.named.clone(),
         _ => {
-            return Err(Failure::new(format!("{flag} has to know which levels to follow"))
-                .with_hint(can_be_followed()));
+            return Err(Failure::new(format!("{flag} needs --level")).with_hint(can_be_followed()));
         }
     };
     match levels.iter().find(|level| !Follower::levels().contains(level)) {
-        Some(level) => Err(Failure::new(format!("{level} cannot be followed")).with_hint(format!(
-            "check the history without {flag}, when it is complete; {}",
-            can_be_followed()
-        ))),
+        Some(level) => Err(Failure::new(format!("{level} cannot be decided with {flag}"))
+            .with_hint(format!(
+                "check the complete history without {flag}; {}",
+                can_be_followed()
+            ))),
         None => Ok(levels),
     }
 }
 
 fn can_be_followed() -> String {
     let names: Vec<_> = Follower::levels().iter().map(|level| level.name()).collect();
-    format!("levels that can be followed: {}", names.join(", "))
+    format!("levels for --follow and --spill: {}", names.join(", "))
 }
 
 /// No output may be an input or another output.
@@ -301,9 +303,9 @@ impl Question {
             return Ok(Question::Patterns { kinds: supported_patterns().collect(), named: false });
         }
         let looking = AnomalyFlag {
-            done: "looked for",
+            done: "searched for",
             with: supported_patterns().collect(),
-            refusal: "cannot be looked for on its own yet",
+            refusal: "cannot be searched for on its own yet",
             words: &["all"],
         };
         let kinds: Result<Vec<_>, _> = patterns.iter().map(|name| looking.find(name)).collect();
@@ -404,7 +406,7 @@ mod tests {
         let all = Question::Patterns { kinds: supported_patterns().collect(), named: false };
         assert_eq!(question(&["all"]).unwrap(), all);
         for (name, error) in [
-            ("lost-update", "LostUpdate cannot be looked for on its own yet"),
+            ("lost-update", "LostUpdate cannot be searched for on its own yet"),
             ("rc", "read-committed is a level, not an anomaly"),
             ("G1b", "`G1b` may mean several anomalies"),
             ("cyclicoc", "there is no anomaly `cyclicoc`"),

@@ -87,7 +87,7 @@ pub(super) fn of_sql_run(args: &ShrinkArgs) -> Result<Option<ShrinkSql>, Failure
     let Some(record) = record else {
         return match args.db.is_empty() {
             true => Ok(None),
-            false => Err(Failure::new("--db has an effect on runs of the sql workload alone")),
+            false => Err(Failure::new("--db only applies to runs of the sql workload")),
         };
     };
     let idle = [
@@ -100,12 +100,12 @@ pub(super) fn of_sql_run(args: &ShrinkArgs) -> Result<Option<ShrinkSql>, Failure
     ];
     if let Some((_, flag)) = idle.into_iter().find(|(given, _)| *given) {
         return Err(Failure::new(format!("{flag} has no effect on a run of the {SQL} workload"))
-            .with_hint("its statements are run again, and the scripts go to its directory"));
+            .with_hint("its findings are run again, and the scripts go to the run directory"));
     }
     let urls = if args.db.is_empty() { &record.urls } else { &args.db };
     if urls.iter().any(|url| url.contains(":***@")) {
         return Err(Failure::new("the password of the database was not recorded")
-            .with_hint("name the database again, with --db URL"));
+            .with_hint("give the URL with the password: --db URL"));
     }
     let parse = |text: &String| DbUrl::parse(text).map_err(|error| Failure::new(error.message));
     let urls = urls.iter().map(parse).collect::<Result<_, _>>()?;

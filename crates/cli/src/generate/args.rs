@@ -19,25 +19,24 @@ Examples:
   isolario gen history --preset general-rh --sessions 50 -o general-rh.iso
   isolario gen history --workload predicate --anomaly predicate-write-skew -o skew.iso
 
-The same options give the same history, byte for byte. Options override those of the preset. A
-planted anomaly has keys and sessions of its own; everything else satisfies the level.";
+The same options give the same history, byte for byte. Options override those of a preset. A
+planted anomaly has keys and sessions of its own; the rest of the history satisfies the level.";
 
 /// What to generate.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GenArgs {
-    /// Generate a history that satisfies a level, with planted anomalies if you like
+    /// Generate a history that satisfies a level, optionally with planted anomalies
     #[command(after_help = with_extensions(EXAMPLES))]
     History(Box<HistoryArgs>),
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct HistoryArgs {
-    /// The level that the history satisfies at least; names and aliases as `isolario levels` lists
-    /// them
+    /// Level that the history is to satisfy, by the names and aliases that `isolario levels` lists
     #[arg(long, value_name = "L", default_value = "serializable")]
     pub(crate) level: String,
 
-    /// Anomalies to plant; names as `isolario explain` lists them (predicate: phantom,
+    /// Anomalies to plant, by the names that `isolario explain` lists (predicate: phantom,
     /// predicate-write-skew)
     #[arg(long, value_name = "NAME[,NAME...]", value_delimiter = ',')]
     pub(crate) anomaly: Vec<String>,
@@ -51,7 +50,7 @@ pub(crate) struct HistoryArgs {
     #[arg(
         long,
         value_name = "N",
-        help = or("How many transactions, of any outcome, not counting planted ones", defaults().txns)
+        help = or("Number of transactions of any outcome, without planted ones", defaults().txns)
     )]
     pub(crate) txns: Option<u64>,
 
@@ -60,7 +59,7 @@ pub(crate) struct HistoryArgs {
         long,
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=1_000_000),
-        help = or("How many sessions, not counting those of planted anomalies", defaults().sessions)
+        help = or("Number of sessions, without those of planted anomalies", defaults().sessions)
     )]
     pub(crate) sessions: Option<u32>,
 
@@ -77,7 +76,7 @@ pub(crate) struct HistoryArgs {
         long,
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..),
-        help = or("How many keys; for append, how many lists are in use at a time", shape().keys)
+        help = or("Number of keys; for append, of lists in use at a time", shape().keys)
     )]
     pub(crate) keys: Option<u32>,
 
@@ -85,7 +84,7 @@ pub(crate) struct HistoryArgs {
         long,
         value_name = "R",
         value_parser = share,
-        help = or("The share of reads; for mini, of read-only transactions", shape().read_ratio)
+        help = or("Share of reads; for mini, of read-only transactions", shape().read_ratio)
     )]
     pub(crate) read_ratio: Option<f64>,
 
@@ -93,15 +92,15 @@ pub(crate) struct HistoryArgs {
         long,
         value_name = "R",
         value_parser = share,
-        help = or("The share of read-modify-writes (general)", shape().rmw_ratio)
+        help = or("Share of read-modify-writes (general)", shape().rmw_ratio)
     )]
     pub(crate) rmw_ratio: Option<f64>,
 
     #[arg(
         long,
-        value_name = "D",
+        value_name = "DISTRIBUTION",
         help = or(
-            "How operations spread over keys: uniform, zipf:S, hotspot:H,O, exponential:L",
+            "Distribution of operations over keys: uniform, zipf:S, hotspot:H,O, exponential:L",
             shape().distribution
         )
     )]
@@ -113,23 +112,23 @@ pub(crate) struct HistoryArgs {
     #[arg(
         long,
         value_name = "OP:SHARE,...",
-        help = or("How often each operation comes (predicate)", Mix::default())
+        help = or("Relative frequency of each operation (predicate)", Mix::default())
     )]
     pub(crate) mix: Option<String>,
 
-    /// What is wrong with the store (predicate): predicate-lock, stale-scan, lost-delete
+    /// Defect of the simulated store (predicate): predicate-lock, stale-scan, lost-delete
     #[arg(long, value_name = "NAME")]
     pub(crate) defect: Option<String>,
 
-    /// The share of sessions that have a transaction in progress at any time
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "1")]
+    /// Share of the sessions that have a transaction in progress at any time
+    #[arg(long, value_name = "R", value_parser = share, default_value = "1")]
     pub(crate) concurrency: f64,
 
-    /// The share of transactions that abort
+    /// Share of the transactions that abort
     #[arg(long, value_name = "R", value_parser = share, default_value = "0")]
     pub(crate) abort_ratio: f64,
 
-    /// The share of transactions whose outcome the client never learns
+    /// Share of the transactions whose outcome the client never learns
     #[arg(long, value_name = "R", value_parser = share, default_value = "0")]
     pub(crate) unknown_ratio: f64,
 
@@ -138,29 +137,29 @@ pub(crate) struct HistoryArgs {
         value_name = "R",
         value_parser = share,
         help = or(
-            "The share of writes whose values repeat (mini, general, lwt)",
+            "Share of the writes that repeat a value (mini, general, lwt)",
             shape().duplicate_ratio
         )
     )]
     pub(crate) duplicate_ratio: Option<f64>,
 
-    /// The seed: another one gives another history
+    /// Seed; a different seed gives a different history
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub(crate) seed: u64,
 
-    /// The format [default: by the extension of FILE; jsonl on standard output]
+    /// Format to write [default: by the extension of FILE; jsonl on standard output]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
 
-    /// The file or directory to write; `-` is standard output
+    /// File or directory to write; `-` is standard output
     #[arg(short = 'o', value_name = "FILE", default_value = "-")]
     pub(crate) file: PathBuf,
 
-    /// Also write the true order of versions, as `isolario check --version-order` reads it
+    /// Also write the true order of versions, for `isolario check --version-order`
     #[arg(long, value_name = "FILE")]
     pub(crate) version_order_out: Option<PathBuf>,
 
-    /// The share of the versions to write to that file
+    /// Share of the versions to write to the file of --version-order-out
     #[arg(
         long,
         value_name = "R",
@@ -170,7 +169,7 @@ pub(crate) struct HistoryArgs {
     )]
     pub(crate) version_order_ratio: f64,
 
-    /// Also write the true order of transactions
+    /// Also write the true order of transactions, for `isolario check --serialization-order`
     #[arg(long, value_name = "FILE")]
     pub(crate) serialization_order_out: Option<PathBuf>,
 

@@ -48,8 +48,8 @@ fn subject(args: &HistoryArgs) -> Result<Subject, Failure> {
     }
     for (given, flag) in [(args.mix.is_some(), "--mix"), (args.defect.is_some(), "--defect")] {
         if given {
-            return Err(Failure::new(format!("{flag} is about operations on a table"))
-                .with_hint(format!("it is for --workload {PREDICATE}")));
+            return Err(Failure::new(format!("{flag} only applies to operations on a table"))
+                .with_hint(format!("use it with --workload {PREDICATE}")));
         }
     }
     let config = config(args, preset)?;
@@ -65,7 +65,7 @@ fn orders(args: &HistoryArgs, subject: &Subject) -> Result<Orders, Failure> {
         Subject::Table(_) => false,
     };
     if args.version_order_out.is_some() && repeats {
-        let refusal = "the order of versions names values, and some of them repeat";
+        let refusal = "a version order names values, and some values of this history repeat";
         return Err(
             Failure::new(refusal).with_hint("leave out --duplicate-ratio or --version-order-out")
         );
@@ -159,11 +159,13 @@ fn refuse_transactions(level: Level, workload: &Workload) -> Result<(), Failure>
     if level != Level::Linearizable || workload.max_ops() == 1 {
         return Ok(());
     }
-    Err(Failure::new(format!("{level} is about single operations, not transactions of several"))
-        .with_hint(format!(
-            "choose --workload lwt, or --workload general --ops 1, or --level {}",
-            Level::StrictSerializable
-        )))
+    Err(Failure::new(format!(
+        "{level} applies to single operations, not to transactions of several"
+    ))
+    .with_hint(format!(
+        "use --workload lwt, --workload general --ops 1, or --level {}",
+        Level::StrictSerializable
+    )))
 }
 
 /// Spreads anomalies evenly; one is in the middle.
@@ -171,7 +173,7 @@ fn plants(names: &[String]) -> Result<Vec<Plant>, Failure> {
     let planting = AnomalyFlag {
         done: "planted",
         with: templates().iter().map(|template| template.kind).collect(),
-        refusal: "cannot be planted: it needs more than the operations on a few keys",
+        refusal: "cannot be planted: it takes more than operations on a few keys",
         words: &[],
     };
     let gaps = names.len() as f64 + 1.0;

@@ -16,8 +16,9 @@ pub(super) fn config(args: &HistoryArgs, preset: Option<&Preset>) -> Result<Tabl
     let base = preset.map_or_else(TableConfig::default, TableConfig::from);
     let level = find_level(&args.level)?;
     if level == Level::Linearizable {
-        let refusal = format!("{level} is about single operations, not transactions of several");
-        let hint = format!("choose --level {}", Level::StrictSerializable);
+        let refusal =
+            format!("{level} applies to single operations, not to transactions of several");
+        let hint = format!("use --level {}", Level::StrictSerializable);
         return Err(Failure::new(refusal).with_hint(hint));
     }
     let distribution = args.distribution.as_deref().map(find_distribution).transpose()?;
@@ -53,7 +54,7 @@ fn refuse_idle_flags(args: &HistoryArgs) -> Result<(), Failure> {
         None => Ok(()),
         Some((_, flag)) => {
             Err(Failure::new(format!("{flag} has no effect on the {PREDICATE} workload"))
-                .with_hint("--mix says how often each operation comes"))
+                .with_hint("use --mix, which sets the frequency of each operation"))
         }
     }
 }
@@ -79,8 +80,8 @@ fn plants(names: &[String]) -> Result<Vec<TablePlant>, Failure> {
 pub(super) fn refuse_anomaly(name: &str) -> Result<(), Failure> {
     match name.to_lowercase().parse::<TableAnomaly>() {
         Err(()) => Ok(()),
-        Ok(anomaly) => Err(Failure::new(format!("{anomaly} takes operations by range"))
-            .with_hint(format!("choose --workload {PREDICATE}"))),
+        Ok(anomaly) => Err(Failure::new(format!("{anomaly} needs operations by predicate"))
+            .with_hint(format!("use --workload {PREDICATE}"))),
     }
 }
 

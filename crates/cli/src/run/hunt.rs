@@ -92,8 +92,8 @@ fn crashed(
             disk.iter().for_each(|disk| disk.sync());
         }
         if let Some(status) = child.try_wait().map_err(failed)? {
-            let hint = "without --crash, the same hunt says more";
-            let message = format!("the process that had the store open ended by itself: {status}");
+            let hint = "without --crash, the same hunt reports why";
+            let message = format!("the process that had the store open ended on its own: {status}");
             return Err(Failure::new(message).with_hint(hint));
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -102,7 +102,8 @@ fn crashed(
     killed.map_err(failed)?;
     let fault = if disk.is_some() { Fault::Power } else { Fault::Kill };
     if let Some(disk) = disk.as_mut() {
-        disk.fail().map_err(|error| Failure::new(format!("the power does not fail: {error}")))?;
+        disk.fail()
+            .map_err(|error| Failure::new(format!("cannot simulate power loss: {error}")))?;
     }
     run_after_crash(settings, fault, handle, &mut ()).map_err(|error| remedy::failure(&error))
 }

@@ -135,7 +135,9 @@ fn ci(
     }
     let why = match has_answers {
         true => outcome.record.stopped_because.clone(),
-        false => Some("no transaction committed that read or wrote".to_owned()),
+        false => {
+            Some("nothing to check: no transaction that reads or writes was committed".to_owned())
+        }
     };
     if let Some(why) = why {
         renderer.failure(name, &why, console.out())?;

@@ -26,7 +26,9 @@ pub(super) fn host(text: &str) -> Result<Host, String> {
         let of = of.parse().ok().filter(|of| *of <= MOST)?;
         Host::new(number.parse().ok()?, of)
     });
-    parsed.ok_or_else(|| format!("which host of how many, such as 2/3 (at most {MOST})"))
+    parsed.ok_or_else(|| {
+        format!("expected the number of this host and of all hosts, such as 2/3 (at most {MOST})")
+    })
 }
 
 pub(super) fn run(

@@ -29,33 +29,32 @@ use crate::workload_flags::SQL;
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "SQL workload")]
 pub(crate) struct SqlArgs {
-    /// How many transactions a round has; each round has a schema of its own [default: 60]
+    /// Number of transactions in a round; each round has a schema of its own [default: 60]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) round: Option<u32>,
 
-    /// At most so many tables in a schema [default: 3]
+    /// Maximum number of tables in a schema [default: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
     pub(crate) tables: Option<u32>,
 
-    /// At most so many columns in a table [default: 3]
+    /// Maximum number of columns in a table [default: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
     pub(crate) columns: Option<u32>,
 
-    /// At most so many rows in a table, when a round begins [default: 5]
+    /// Maximum number of rows in a table at the start of a round [default: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub(crate) rows: Option<u32>,
 
-    /// How deep conditions are nested [default: 2]
+    /// Maximum nesting depth of conditions [default: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=8))]
     pub(crate) depth: Option<u32>,
 
-    /// Begin with the scripts in this directory, called *.sql, at every isolation level; then make up
-    /// transactions like theirs
+    /// Start with the scripts DIR/*.sql, at every isolation level; then generate transactions like theirs
     #[arg(long, value_name = "DIR")]
     pub(crate) templates: Option<PathBuf>,
 
-    /// Read all tables beside each statement, so that dependencies by predicate are known: PostgreSQL, MariaDB and
-    /// MySQL at repeatable-read, SQLite
+    /// Read all tables along with each statement, to learn the dependencies by predicate: PostgreSQL, SQLite,
+    /// and MariaDB and MySQL at repeatable-read
     #[arg(long)]
     pub(crate) predicates: bool,
 
@@ -96,18 +95,16 @@ impl Relational {
         }
         match args.sql.given() {
             None => Ok(false),
-            Some(flag) => {
-                Err(Failure::new(format!("{flag} has an effect on the sql workload alone"))
-                    .with_hint("add --workload sql"))
-            }
+            Some(flag) => Err(Failure::new(format!("{flag} only applies to the sql workload"))
+                .with_hint("add --workload sql")),
         }
     }
 
     pub(crate) fn build(args: RunArgs, form: ReportForm) -> Result<Relational, Failure> {
         refuse_idle(&args)?;
         if matches!(form, ReportForm::Junit | ReportForm::Github) {
-            return Err(Failure::new("the sql workload reports as text or JSON")
-                .with_hint("leave --output away, or use --json"));
+            return Err(Failure::new("the sql workload can only report as text or JSON")
+                .with_hint("omit --output, or use --json"));
         }
         let parse = |text: &String| DbUrl::parse(text).map_err(|error| Failure::new(error.message));
         let urls: Result<Vec<_>, _> = args.db.iter().map(parse).collect();
@@ -167,8 +164,8 @@ impl Relational {
             console.error(&remedy::failure(error));
         }
         if found.judgement == Judgement::NothingToCheck {
-            let why = "no transaction committed that read or wrote";
-            console.error(&Failure::new(format!("there is nothing to check: {why}")));
+            let why = "no transaction that reads or writes was committed";
+            console.error(&Failure::new(format!("nothing to check: {why}")));
         }
         Ok(match found.judgement {
             _ if !found.unwritten.is_empty() => Outcome::Error,
@@ -198,7 +195,7 @@ fn refuse_idle(args: &RunArgs) -> Result<(), Failure> {
     match idle.into_iter().find(|(given, _)| *given) {
         None => Ok(()),
         Some((_, flag)) => Err(Failure::new(format!("{flag} has no effect on the {SQL} workload"))
-            .with_hint("its flags are those under `SQL workload` in `isolario run --help`")),
+            .with_hint("`isolario run --help` lists its flags under `SQL workload`")),
     }
 }
 
@@ -217,7 +214,7 @@ impl Observer for Watch<'_> {
     fn simplifying(&mut self, finding: &Finding) {
         if let Some(bar) = &self.bar {
             let (kind, isolation) = (finding.kind.name(), &finding.isolation);
-            bar.set_message(format!("simplifying: {kind} at {isolation}"));
+            bar.set_message(format!("simplifying {kind} at {isolation}"));
             bar.tick();
         }
     }
@@ -356,8 +353,8 @@ impl ShrinkSql {
         let shrunk = shrink_run(&self.what, &handle, &mut Watch { console, bar });
         let shrunk = shrunk.map_err(|error| remedy::failure(&error))?;
         if shrunk.findings == 0 {
-            return Err(Failure::new("there is nothing to shrink: nothing was found").with_hint(
-                "the run held, or what it found is of another kind than --anomaly says",
+            return Err(Failure::new("nothing to shrink: the run has no such finding").with_hint(
+                "either the run found nothing, or its findings are not of the kind that --anomaly names",
             ));
         }
         let out = console.out();

@@ -18,37 +18,40 @@ fn hint(error: &RunError) -> Option<String> {
     match error {
         RunError::Database { url: Some(url), error } => remedy(error.obstacle?, url),
         RunError::Meeting(MeetingError::Absent { error, .. }) => {
-            let said =
-                error.as_ref().map_or_else(String::new, |error| format!("; it last said: {error}"));
+            let said = error
+                .as_ref()
+                .map_or_else(String::new, |error| format!("; the database's last error: {error}"));
             Some(format!("start all hosts with the same --db, --seed and flags{said}"))
         }
         RunError::Server(_) => {
-            let hint = "--server is the command that starts the server of --db and stays in the foreground; \
-                        --server-pid names the process of one that runs already";
+            let hint = "--server takes the command that starts the server of --db in the foreground; \
+                        --server-pid takes the file with the process id of a server that already runs";
             Some(hint.to_owned())
         }
         RunError::Embedded { .. } => Some(
-            "an embedded store is killed together with its process: --hunt D --crash".to_owned(),
+            "to kill an embedded store together with its process, use --hunt D --crash".to_owned(),
         ),
         RunError::Disk { .. } => {
-            let hint = "it takes a directory that is there, /dev/fuse, and root or fusermount3 (Debian's fuse3)";
+            let hint = "this needs an existing directory, /dev/fuse, and root or fusermount3 (package fuse3)";
             Some(hint.to_owned())
         }
-        RunError::NoDisk => Some("use --server and --disk".to_owned()),
+        RunError::NoDisk => Some("add --server COMMAND and --disk DIR".to_owned()),
         RunError::NoTables { .. } => {
-            let hint = "leave --sql-tables out; PostgreSQL, MariaDB, MySQL and SQLite keep them for tpcc, rubis \
-                        and twitter";
+            let hint = "omit --sql-tables: it needs PostgreSQL, MariaDB, MySQL or SQLite, and the workload \
+                        tpcc, rubis or twitter";
             Some(hint.to_owned())
         }
-        RunError::Unsupported { .. } => Some("choose another one with --workload".to_owned()),
+        RunError::Unsupported { .. } => Some("choose another workload with --workload".to_owned()),
         RunError::NoAim { .. } => {
             let probes = isolario::probe::shipped();
             let names: Vec<&str> = probes.iter().map(|probe| probe.name.as_str()).collect();
             Some(format!("probes: {}", names.join(", ")))
         }
-        RunError::DifferentDatabases { .. } => Some("run against one of them at a time".to_owned()),
+        RunError::DifferentDatabases { .. } => {
+            Some("run against one database at a time".to_owned())
+        }
         RunError::Directory { .. } | RunError::NotEmpty { .. } | RunError::Write { .. } => {
-            Some("choose another place with --out DIR".to_owned())
+            Some("choose another directory with --out DIR".to_owned())
         }
         _ => None,
     }
@@ -64,7 +67,7 @@ fn remedy(obstacle: Obstacle, url: &DbUrl) -> Option<String> {
         Obstacle::Unreachable => {
             let scheme = url.scheme();
             let secret = match url.rest().contains("sslmode=") {
-                true => ", encrypted as sslmode says",
+                true => ", encrypted as sslmode requires",
                 false => "",
             };
             Some(format!(
@@ -72,11 +75,11 @@ fn remedy(obstacle: Obstacle, url: &DbUrl) -> Option<String> {
             ))
         }
         Obstacle::Login => Some(format!(
-            "user and password go into the URL: {form}; percent-encode what is special: p%40ss"
+            "give the user and the password in the URL: {form}; percent-encode special characters, as in p%40ss"
         )),
-        Obstacle::NoDatabase => Some(format!("create it, or name another one: {form}")),
+        Obstacle::NoDatabase => Some(format!("create the database, or name another one in the URL: {form}")),
         Obstacle::Certificate => Some(
-            "?sslrootcert=FILE names the certificates to trust; ?sslmode=require trusts any"
+            "add ?sslrootcert=FILE to the URL to name the certificates to trust, or ?sslmode=require to trust any"
                 .to_owned(),
         ),
         Obstacle::Dialect if !url.rest().contains(PLAIN) => {
@@ -86,16 +89,16 @@ fn remedy(obstacle: Obstacle, url: &DbUrl) -> Option<String> {
             ))
         }
         Obstacle::NoSql if url.rest().contains(PLAIN) => Some(format!(
-            "leave {PLAIN} out, if the server is PostgreSQL; if it is not, mini, general, append, lwt and the \
-             applications need no more than plain SQL: choose with --workload"
+            "if the server is PostgreSQL, omit {PLAIN}; if not, choose a --workload that plain SQL is enough \
+             for: mini, general, append, lwt or an application"
         )),
         Obstacle::NoSql => Some(
-            "the sql workload is for PostgreSQL, MariaDB, MySQL and SQLite: choose another one with --workload"
+            "the sql workload needs PostgreSQL, MariaDB, MySQL or SQLite: choose another one with --workload"
                 .to_owned(),
         ),
-        Obstacle::InUse => Some("wait until it is over, or name another database".to_owned()),
+        Obstacle::InUse => Some("wait until that run has ended, or use another database".to_owned()),
         Obstacle::Full => {
-            Some("every session has a connection: take fewer with --sessions N".to_owned())
+            Some("use fewer sessions, each of which has a connection: --sessions N".to_owned())
         }
         _ => None,
     }
@@ -128,10 +131,7 @@ mod tests {
     #[test]
     fn a_database_without_sql_is_told_what_else_there_is() {
         let plain = hint_of("postgres://h/d?dialect=plain", Obstacle::NoSql);
-        assert!(
-            plain.starts_with("leave dialect=plain out, if the server is PostgreSQL"),
-            "{plain}"
-        );
+        assert!(plain.starts_with("if the server is PostgreSQL, omit dialect=plain"), "{plain}");
         let other = hint_of("redis://h", Obstacle::NoSql);
         assert!(other.contains("choose another one with --workload"), "{other}");
     }

@@ -92,8 +92,8 @@ fn now() -> u64 {
 fn refuse_without_path(urls: &[DbUrl]) -> Result<(), Failure> {
     match urls {
         [url] if !url.rest().is_empty() && !url.rest().starts_with("//") => Ok(()),
-        _ => Err(Failure::new("--crash needs one embedded store that can be opened again")
-            .with_hint("name it with its path, as in --db sqlite:FILE")),
+        _ => Err(Failure::new("--crash needs a single embedded store that is kept in a file")
+            .with_hint("name its file, as in --db sqlite:FILE")),
     }
 }
 
@@ -104,7 +104,7 @@ fn refuse_off_disk(urls: &[DbUrl], disk: Option<&Path>) -> Result<(), Failure> {
     let is_off = |url: &DbUrl| !absolute(Path::new(url.rest())).starts_with(absolute(disk));
     match urls.iter().find(|url| is_off(url)) {
         Some(url) => Err(Failure::new(format!("{url} is not in {}", disk.display()))
-            .with_hint("--disk names the directory that has the store")),
+            .with_hint("--disk takes the directory that contains the store")),
         None => Ok(()),
     }
 }
@@ -114,7 +114,7 @@ fn faults(args: &DriveArgs) -> Result<Option<Faults>, Failure> {
     let names = || Fault::ALL.iter().map(|fault| fault.name());
     let find = |name: &String| {
         let found = Fault::ALL.into_iter().find(|fault| fault.name() == name.as_str());
-        let there_are = || format!("there are {}", names().collect::<Vec<_>>().join(", "));
+        let there_are = || format!("faults: {}", names().collect::<Vec<_>>().join(", "));
         found.ok_or_else(|| no_such("fault", name, "--fault", names(), there_are()))
     };
     let kinds = args.fault.iter().map(find).collect::<Result<Vec<Fault>, _>>()?;
@@ -132,8 +132,8 @@ fn faults(args: &DriveArgs) -> Result<Option<Faults>, Failure> {
         (None, Some(file), _) => Ok(Some(Faults::by_pid_file(kinds, file))),
         (None, None, None) => Ok(Some(Faults::partitions())),
         (None, None, Some(fault)) => {
-            let message = format!("--fault {} needs a server to make trouble for", fault.name());
-            let hint = "name the command that starts it (--server), or the file of its process id \
+            let message = format!("--fault {} needs a server", fault.name());
+            let hint = "give the command that starts it (--server), or the file with its process id \
                         (--server-pid)";
             Err(Failure::new(message).with_hint(hint))
         }
@@ -145,10 +145,12 @@ fn refuse_power_without_disk(args: &DriveArgs, kinds: &[Fault]) -> Result<(), Fa
     match (kinds.contains(&Fault::Power), &args.disk) {
         (true, None) => {
             Err(Failure::new("--fault power needs the directory of the server's files")
-                .with_hint("name it with --disk"))
+                .with_hint("name that directory with --disk DIR"))
         }
-        (false, Some(_)) if !args.crash => Err(Failure::new("--disk is for power that fails")
-            .with_hint("add --fault power and --server, or --hunt and --crash")),
+        (false, Some(_)) if !args.crash => {
+            Err(Failure::new("--disk only applies to --fault power and --crash")
+                .with_hint("add --fault power and --server, or --hunt and --crash"))
+        }
         _ => Ok(()),
     }
 }

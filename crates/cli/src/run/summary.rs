@@ -135,14 +135,16 @@ impl Told<'_> {
         let RunOutcome { record, history, examination, .. } = self.outcome;
         for node in &record.gone {
             let (place, error) = (&node.url, &node.error);
-            console.warning(&format!("{place} was gone when the run ended: {error}"));
+            console.warning(&format!("{place} could not be reached when the run ended: {error}"));
         }
         if let Some(why) = self.outcome.whitebox.as_ref().and_then(|own| own.failure.as_ref()) {
-            console.warning(&format!("no answer by the database's own log: {why}"));
+            console.warning(&format!("the database's own log could not be used: {why}"));
         }
         match self.outcome.judgement() {
             Judgement::NothingToCheck => {
-                return console.warning("no transaction committed that read or wrote");
+                return console.warning(
+                    "nothing to check: no transaction that reads or writes was committed",
+                );
             }
             // By the database's own word, where what clients saw was not enough.
             Judgement::Satisfied | Judgement::Violated if self.outcome.whitebox.is_some() => return,
@@ -157,8 +159,8 @@ impl Told<'_> {
             let why = why.unwrap_or_else(|| "there is no checker for it yet".to_owned());
             let database = &record.database;
             console.warning(&format!(
-                "{database} claims {level}, which could not be decided: {why}; the weaker levels \
-                 that could be are above"
+                "{database} claims {level}, which could not be decided: {why}; weaker levels that \
+                 could be decided are listed above"
             ));
         }
         if let Some(too_few) = examination.contention.as_ref().and_then(too_few_overlapped) {

@@ -95,9 +95,9 @@ impl Observer for Watch<'_> {
                 self.console.error(&Failure::new(format!("the run ended early: {because}")));
             }
             StopReason::Recording => {
-                let message = format!("the history could not be recorded to its end: {because}");
+                let message = format!("recording the history failed: {because}");
                 let hint =
-                    "what was recorded until then is checked; --out DIR chooses another place";
+                    "what was recorded until then is checked; --out DIR chooses another directory";
                 self.console.error(&Failure::new(message).with_hint(hint));
             }
             StopReason::Violation => self.console.info("stopped at a violation"),

@@ -55,7 +55,10 @@ fn what_several_hosts_recorded_is_one_history() {
 fn hosts_are_numbered_and_share_a_seed() {
     let sandbox = Sandbox::new();
     for (flags, said) in [
-        (&["run", "--host", "4/3", "--seed", "1"][..], "which host of how many, such as 2/3"),
+        (
+            &["run", "--host", "4/3", "--seed", "1"][..],
+            "the number of this host and of all hosts, such as 2/3",
+        ),
         (&["run", "--host", "1/2"][..], "--seed"),
         (&["run", "--host", "1/2", "--seed", "1", "--whitebox"][..], "cannot be used with"),
     ] {

@@ -37,7 +37,7 @@ impl Waiting {
     /// Waits until the command says that it heard.
     fn hears(&mut self) {
         let mut line = String::new();
-        while !line.contains("again to leave") {
+        while !line.contains("again to stop now") {
             line.clear();
             assert!(self.stderr.read_line(&mut line).unwrap() > 0, "it ended without a word");
         }

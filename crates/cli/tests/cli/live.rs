@@ -61,7 +61,7 @@ fn schemas_are_as_large_as_flags_say() {
     }
     let elsewhere = sandbox.run(&["run", "--rows", "3"]);
     let why = String::from_utf8(elsewhere.stderr).unwrap();
-    assert!(why.contains("--rows has an effect on the sql workload alone"), "{why}");
+    assert!(why.contains("--rows only applies to the sql workload"), "{why}");
 }
 
 #[test]
@@ -337,12 +337,12 @@ fn sql_tables_take_an_application_and_a_database_that_has_them() {
         (
             &["run", "--sql-tables"][..],
             "--sql-tables has no effect on the mini workload",
-            "it is for --workload tpcc, rubis, twitter",
+            "use it with one of these workloads: tpcc, rubis, twitter",
         ),
         (
             &["run", "--workload", "tpcc", "--sql-tables", "--db", "sim:serializable"],
-            "sim has no SQL tables for the rows of the tpcc workload",
-            "leave --sql-tables out",
+            "sim cannot keep the rows of the tpcc workload in SQL tables",
+            "omit --sql-tables",
         ),
         (
             &["run", "--workload", "sql", "--db", "sim:serializable"],
@@ -391,7 +391,7 @@ fn a_url_that_says_too_little_or_too_much_is_refused() {
         ("redis://", "expected a host, as in redis://localhost:1234"),
         ("redis://localhost:port", "expected a host and a port"),
         ("mysql://root@localhost", "expected a database, as in mysql://host/db"),
-        ("etcd://localhost/db", "etcd has no databases: leave out /db"),
+        ("etcd://localhost/db", "etcd has no databases, so omit /db"),
         ("redis://localhost?tls=on", "expected sslmode or sslrootcert"),
         ("mysql://localhost/db?sslrootcert=/no/such", "sslrootcert /no/such: "),
     ] {
@@ -563,7 +563,7 @@ fn leaving_at_once_leaves_no_temporary_files() {
     database.execute_batch("BEGIN IMMEDIATE").unwrap();
     signal(&child, "-INT");
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().contains("again to leave")));
+    assert!(lines.any(|line| line.unwrap().contains("again to stop now")));
     signal(&child, "-INT");
     assert_eq!(child.wait().unwrap().code(), Some(2));
     assert!(sandbox.temporary_files().is_empty());
@@ -604,7 +604,7 @@ fn a_full_disk_ends_the_run_and_what_was_recorded_is_checked() {
     let output = shell.args(["-c", &script]).current_dir(sandbox.path("")).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{text}");
-    assert!(text.contains("the history could not be recorded to its end"), "{text}");
+    assert!(text.contains("recording the history failed"), "{text}");
     let record = record(&sandbox, "out");
     assert_eq!(record["stopped"], "recording");
     let verdicts = record["verdicts"].to_string();

@@ -231,7 +231,7 @@ fn an_output_that_is_an_input_is_refused_by_any_name() {
             let output = sandbox.run(&["check", flag, name, "h.txt"]);
             assert_eq!(output.status.code(), Some(2), "{flag} {name}");
             let expected =
-                format!("error: {flag} {name} is the same file as h.txt, which is read\n");
+                format!("error: {flag} {name} is the same file as h.txt, which is an input\n");
             assert!(stderr(&output).starts_with(&expected), "{}", stderr(&output));
             assert_eq!(sandbox.read("h.txt"), FINE);
         }
@@ -255,7 +255,7 @@ fn an_output_among_the_files_of_a_history_is_refused() {
     let files = fs::read_dir(sandbox.path("logs")).unwrap().count();
     let output = sandbox.run(&["check", "--report", "logs/report.html", "logs"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("lies in logs"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("is in logs"), "{}", stderr(&output));
     assert_eq!(fs::read_dir(sandbox.path("logs")).unwrap().count(), files);
 }
 

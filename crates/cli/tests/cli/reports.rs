@@ -82,7 +82,7 @@ fn a_picture_is_of_one_history() {
         let output = Sandbox::new().run(&["check", flag, "out", "cycle.txt", "fine.txt"]);
         assert_eq!(output.status.code(), Some(2));
         let error = String::from_utf8(output.stderr).unwrap();
-        assert!(error.contains(&format!("{flag} takes one history, and there are 2")), "{error}");
+        assert!(error.contains(&format!("{flag} takes one history, but 2 are given")), "{error}");
     }
 }
 

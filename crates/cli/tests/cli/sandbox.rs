@@ -152,7 +152,7 @@ fn stable(text: &str) -> String {
     let text = without(&text, "\"timing\":{", "}", "TIMING");
     let text = without(&text, "(took ", ")", "TIME");
     // The default may be on the next line.
-    without(&text, "auto (by content),", "auto]", " FORMATS [default: ")
+    without(&text, "auto (detected from its content),", "auto]", " FORMATS [default: ")
 }
 
 /// Replaces what stands between two marks, wherever it does.

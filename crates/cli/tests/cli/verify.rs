@@ -135,7 +135,7 @@ fn a_wrong_proof_exits_with_1_and_says_what_is_wrong() {
 #[test]
 fn a_proof_that_has_less_than_it_counts_is_a_wrong_one() {
     let shown = forged(FINE, r#"["T1","T2"]"#, r#"["T1"]"#).transcript(&VERIFY);
-    assert!(shown.contains("the proof counts 2 transactions and has 1"), "{shown}");
+    assert!(shown.contains("the proof states 2 transactions but contains 1"), "{shown}");
     assert!(shown.contains("exit code 1"), "{shown}");
 }
 

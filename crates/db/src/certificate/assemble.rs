@@ -49,7 +49,7 @@ pub struct Certificate {
 #[non_exhaustive]
 pub enum Misfit {
     /// The log has a version that no client wrote.
-    #[error("the log has version {version} of row {row}, which no client wrote")]
+    #[error("the log contains version {version} of row {row}, which no client wrote")]
     Stranger {
         /// The row.
         row: i64,
@@ -57,7 +57,9 @@ pub enum Misfit {
         version: i64,
     },
     /// The log has a transaction that only deleted rows, and no client knows of it.
-    #[error("the log has a transaction {number} that deleted row {row}, and no client knows of it")]
+    #[error(
+        "the log contains a transaction {number} that deleted row {row}, and that no client sent"
+    )]
     StrangeDelete {
         /// The database's number of the transaction.
         number: u64,
@@ -67,8 +69,8 @@ pub enum Misfit {
     /// The log lacks what a committed transaction wrote. Which of the two it is, the log cannot tell.
     #[error(
         "the log lacks {what} of row {row}, which transaction {txn} wrote and committed: either the log is \
-         filtered or incomplete, or the database has lost a transaction that it acknowledged; look for it in \
-         the table, and in the logs of all nodes"
+         filtered or incomplete, or the database has lost a transaction that it acknowledged; check the table \
+         and the logs of all nodes for it"
     )]
     Lacks {
         /// The transaction.
@@ -80,7 +82,7 @@ pub enum Misfit {
     },
     /// The log has another version than the client wrote last.
     #[error(
-        "transaction {txn} left {written} in row {row}, and the log says that it left {logged} there"
+        "transaction {txn} last wrote {written} to row {row}, but by the log it last wrote {logged}"
     )]
     Differs {
         /// The transaction.
@@ -103,14 +105,16 @@ pub enum Misfit {
         version: i64,
     },
     /// The log has a transaction of which the client was told that it had not committed.
-    #[error("transaction {txn} is in the log, and its client was told that it had not committed")]
+    #[error(
+        "the log contains transaction {txn}, which the database reported to its client as not committed"
+    )]
     Revived {
         /// The transaction.
         txn: String,
     },
     /// A transaction in the snapshot of another saw something else than that snapshot stands for.
     #[error(
-        "the shadow of transaction {txn} saw {seen} in row {row}, and by its snapshot there was {shown}"
+        "the shadow of transaction {txn} read {seen} in row {row}, but its snapshot contains {shown}"
     )]
     Shadow {
         /// The transaction.
@@ -124,15 +128,17 @@ pub enum Misfit {
     },
     /// A row was deleted, and several clients may have done it, or none.
     #[error(
-        "the log has a deletion of row {row}, and it cannot be told whose it is: run without deletes \
-         (--mix)"
+        "the log contains a deletion of row {row} that no single transaction can be found for: run without \
+         deletes (--mix)"
     )]
     WhoseDelete {
         /// The row.
         row: i64,
     },
     /// The log has a transaction at another moment than its client was told, or at two.
-    #[error("transaction {txn} committed at {told}, and the log has a change of it at {logged}")]
+    #[error(
+        "transaction {txn} committed at {told}, but the log has one of its changes at {logged}"
+    )]
     Elsewhen {
         /// The transaction.
         txn: String,
@@ -142,21 +148,19 @@ pub enum Misfit {
         logged: String,
     },
     /// Two versions of a row have the same moment.
-    #[error("the log has two versions of row {row} at one moment: nothing says which is the later")]
+    #[error("the log has two versions of row {row} with one timestamp, so their order is unknown")]
     SameMoment {
         /// The row.
         row: i64,
     },
     /// A state in words that cannot be understood.
-    #[error("the database described a snapshot as {0:?}, which cannot be understood")]
+    #[error("the database described a snapshot as {0:?}, which cannot be parsed")]
     Snapshot(String),
     /// Two snapshots contradict each other.
-    #[error("the snapshots {0:?} and {1:?} each show a commit that the other does not")]
+    #[error("the snapshots {0:?} and {1:?} each contain a commit that the other does not")]
     Contradiction(String, String),
     /// A later version of a row became visible before an earlier one.
-    #[error(
-        "the versions of row {row} did not become visible in the order in which the log has them"
-    )]
+    #[error("the versions of row {row} became visible in another order than that of the log")]
     Overtaken {
         /// The row.
         row: i64,

@@ -31,7 +31,7 @@ struct Row {
 
 /// A message that is none of those that the documentation has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the changefeed has a message that cannot be understood: {0}")]
+#[error("the changefeed has a message that cannot be parsed: {0}")]
 pub(crate) struct Strange(String);
 
 impl Decoder {

@@ -51,7 +51,7 @@ struct Write {
 
 /// An answer that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the storage has a version of row {row} that cannot be understood: {why}")]
+#[error("the storage has a version of row {row} that cannot be parsed: {why}")]
 pub(crate) struct Strange {
     row: i64,
     why: String,

@@ -25,7 +25,7 @@ pub(crate) struct Decoder {
 
 /// What is wrong with a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the server's log has a message that cannot be understood: {0}")]
+#[error("the server's log has a message that cannot be parsed: {0}")]
 pub(crate) struct Malformed(&'static str);
 
 impl Decoder {

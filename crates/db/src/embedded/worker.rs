@@ -48,7 +48,7 @@ impl Calls for Worker {
         let is_commit = matches!(call, Call::Commit);
         let sent = self.calls.as_ref().is_some_and(|calls| calls.send(call).is_ok());
         if !sent {
-            return Err(DbError::retryable("the thread of its session is gone").disconnected());
+            return Err(DbError::retryable("the thread of the session has ended").disconnected());
         }
         match self.answers.recv_timeout(self.patience) {
             Ok(answer) => answer,
@@ -63,7 +63,7 @@ impl Calls for Worker {
                 .with_code("timeout"))
             }
             Err(RecvTimeoutError::Disconnected) => {
-                Err(DbError::unknown("the thread of its session is gone"))
+                Err(DbError::unknown("the thread of the session has ended"))
             }
         }
     }

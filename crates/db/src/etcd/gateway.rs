@@ -199,7 +199,7 @@ fn refused(refusal: Refusal, stage: Stage) -> DbError {
         3 | 7 | 16 => DbError::fatal(message).with_code(code).with_obstacle(Obstacle::Login),
         // A password was given, but nobody asks for one.
         9 if stage == Stage::Connect => {
-            DbError::fatal(format!("{message}: leave out the user and the password"))
+            DbError::fatal(format!("{message}: omit the user and the password in the URL"))
                 .with_code(code)
         }
         _ if stage == Stage::Commit => DbError::unknown(message).with_code(code),

@@ -98,7 +98,9 @@ fn changed(message: String) -> DbError {
 }
 
 fn number(value: &str) -> Result<i64, DbError> {
-    value.parse().map_err(|_| DbError::fatal(format!("there is a value {value:?} nobody wrote")))
+    value.parse().map_err(|_| {
+        DbError::fatal(format!("found the value {value:?}, which no client of this run wrote"))
+    })
 }
 
 fn is_unchanged((key, revision): (&String, &String)) -> Value {

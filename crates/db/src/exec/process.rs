@@ -93,7 +93,7 @@ impl Process {
         }
         let why = locked(&self.complaint).clone();
         let words = if why.is_empty() { String::new() } else { format!(": {why}") };
-        DbError::retryable(format!("the driver has ended{words}")).disconnected()
+        DbError::retryable(format!("the driver process has ended{words}")).disconnected()
     }
 }
 

@@ -148,7 +148,11 @@ impl Connection for Session {
             _ => {
                 let rows: Vec<[i64; 4]> = field(&answer, "rows")?;
                 for [id, a, b, version] in rows {
-                    let strange = |_| DbError::fatal(format!("the driver has a row {id}"));
+                    let strange = |_| {
+                        DbError::fatal(format!(
+                            "the driver answered with row id {id}, which is out of range"
+                        ))
+                    };
                     let id = u32::try_from(id).map_err(strange)?;
                     found.rows.push((id, Some(Row { a, b, version })));
                 }

@@ -56,13 +56,19 @@ impl Greeting {
             Some(names) => each(&names, |name| Kind::ALL.into_iter().find(|it| it.name() == name))
                 .map_err(|name| {
                     let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-                    wrong(format!("there is no workload `{name}`, but {}", known.join(", ")))
+                    wrong(format!(
+                        "there is no workload `{name}`; expected one of: {}",
+                        known.join(", ")
+                    ))
                 })?,
             None => vec![Kind::Mini, Kind::General],
         };
         let claim = each(&fields.claim, Level::find).map_err(|name| {
             let known: Vec<&str> = Level::decided().map(Level::name).collect();
-            wrong(format!("there is no level `{name}` to claim, but {}", known.join(", ")))
+            wrong(format!(
+                "there is no level `{name}` to claim; expected one of: {}",
+                known.join(", ")
+            ))
         })?;
         let GreetingFields { name, isolation, new_keys, shared, .. } = fields;
         Ok(Greeting { name, isolation, workloads, claim, new_keys, shared })
@@ -183,7 +189,10 @@ mod tests {
             assert!(message.contains("snapshot-isolation, "), "{message}");
         }
         let message = refused(r#"{"name":"x","workloads":["mini","mnii"]}"#, None);
-        assert!(message.contains("no workload `mnii`, but mini, general"), "{message}");
+        assert!(
+            message.contains("no workload `mnii`; expected one of: mini, general"),
+            "{message}"
+        );
 
         let greeting = greet(r#"{"name":"x","claim":["si"]}"#, Some("snapshot")).unwrap();
         assert_eq!(greeting.claim, [Level::SnapshotIsolation]);

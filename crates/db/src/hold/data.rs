@@ -95,7 +95,7 @@ impl DataMark {
         access: Access,
         work: impl FnOnce(&mut dyn Connection) -> Result<T, DbError>,
     ) -> Result<T, DbError> {
-        let gone = || DbError::retryable("there is no connection");
+        let gone = || DbError::retryable("not connected");
         let connection = self.connection.as_mut().ok_or_else(gone)?.as_mut();
         let done = connection.begin(access).and_then(|()| work(connection)).and_then(|done| {
             connection.commit()?;

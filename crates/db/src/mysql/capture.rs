@@ -122,7 +122,7 @@ impl Capture for Binlog {
             place(&mut conn)
         });
         let (file, position) = end.map_err(|error| {
-            DbError::fatal(format!("the end of the binary log is not known: {}", error.message))
+            DbError::fatal(format!("cannot find the end of the binary log: {}", error.message))
         })?;
         let mut decoder = Decoder::new(&self.mysql.site.address.path, &self.file);
         self.read(&["--to-last-log"], |line| decoder.take(line))?;
@@ -152,7 +152,7 @@ impl Binlog {
     fn read(&self, arguments: &[&str], mut take: impl FnMut(&str)) -> Result<(), DbError> {
         let failed = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound => DbError::fatal(format!(
-                "{PROGRAM} is needed to read the binary log: it comes with MariaDB's client programs"
+                "{PROGRAM}, which reads the binary log, is not installed: it is one of MariaDB's client programs"
             )),
             _ => DbError::fatal(format!("{PROGRAM}: {error}")),
         };
@@ -189,7 +189,7 @@ impl Binlog {
         let is_said = |part: &str| words.contains(part);
         match () {
             () if is_said("Could not find first log file") => DbError::fatal(format!(
-                "{} was purged while the run went on: raise expire_logs_days",
+                "{} was purged during the run: raise expire_logs_days",
                 self.file
             )),
             () if is_said("REPLICATION SLAVE") => no_right("REPLICATION SLAVE"),

@@ -39,7 +39,7 @@ pub(super) fn start(postgres: &Postgres) -> Result<Box<dyn Capture>, DbError> {
     let line = postgres.server.line()?;
     if line.is_standby() {
         return Err(DbError::fatal(
-            "a standby cannot tell the order of versions: name the primary alone with --db",
+            "the order of versions cannot be read from a standby: give only the primary with --db",
         ));
     }
     line.require(10, "the order of versions is read from the log by `pgoutput`, which")?;
@@ -181,7 +181,7 @@ impl Slot {
         while self.line.query::<i64>(running)? > 0 {
             if Instant::now() > deadline {
                 return Err(DbError::fatal(
-                    "transactions of the run are still going on: the log is not complete",
+                    "transactions of the run are still open, so the log is incomplete",
                 ));
             }
             std::thread::sleep(PAUSE);
@@ -216,10 +216,8 @@ impl Slot {
                 "the server ended the connection that held the replication slot: it trimmed the log, \
                  if max_slot_wal_keep_size is set (raise it)"
             }
-            Ok(_) => {
-                "the server was restarted, and the replication slot is gone with its connection"
-            }
-            Err(_) => "the server is gone, and the replication slot with it",
+            Ok(_) => "the server was restarted, which dropped the replication slot",
+            Err(_) => "the server cannot be reached, so the replication slot is lost",
         };
         DbError::fatal(format!("{why}: {}", error.message))
     }

@@ -61,7 +61,9 @@ fn now(line: &Line) -> Result<(String, Stamp), DbError> {
     let told = text(line, NOW)?.unwrap_or_default();
     match timestamp(&told) {
         Some(moment) => Ok((told, moment)),
-        None => Err(DbError::fatal(format!("the database calls this moment {told:?}"))),
+        None => {
+            Err(DbError::fatal(format!("the database answered {told:?} instead of a timestamp")))
+        }
     }
 }
 
@@ -109,8 +111,9 @@ async fn read_up_to(feed: RowStream, end: Stamp) -> Result<Decoder, DbError> {
     let mut decoder = Decoder::default();
     loop {
         let row = timeout(SILENCE, feed.try_next()).await;
-        let row =
-            row.map_err(|_| DbError::fatal(format!("the changefeed is silent for {SILENCE:?}")))?;
+        let row = row.map_err(|_| {
+            DbError::fatal(format!("the changefeed has sent nothing for {SILENCE:?}"))
+        })?;
         let row = row.map_err(failed)?;
         let row =
             row.ok_or_else(|| DbError::fatal("the changefeed ended before it was complete"))?;

@@ -193,7 +193,7 @@ impl Database for Plain {
     }
 
     fn capture(&self) -> Result<Box<dyn Capture>, DbError> {
-        Err(not_in_plain("no log tells the order of versions"))
+        Err(not_in_plain("this database has no log from which the order of versions can be read"))
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -287,7 +287,9 @@ impl Connection for Session {
         let found = self.first(&format!("SELECT v FROM isolario_register WHERE k = {key}"))?;
         let number = found.map(|text| {
             text.parse().map_err(|_| {
-                DbError::fatal(format!("register {key} has {text:?}, which nobody wrote"))
+                DbError::fatal(format!(
+                    "register {key} has {text:?}, which no client of this run wrote"
+                ))
             })
         });
         number.transpose()

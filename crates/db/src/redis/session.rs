@@ -132,7 +132,7 @@ impl Watched {
                 Err(DbError::retryable("a watched key has changed").with_code("WATCH"))
             }
             Some(Reply::Error(words)) => Err(refused(words)),
-            other => Err(DbError::unknown(format!("a strange answer to EXEC: {other:?}"))),
+            other => Err(DbError::unknown(format!("unexpected answer to EXEC: {other:?}"))),
         }
     }
 }
@@ -148,7 +148,9 @@ fn counted(reply: &Reply) -> Option<u64> {
 fn all_done(replies: Vec<Reply>) -> Result<(), DbError> {
     for reply in replies {
         if let Reply::Error(words) = reply {
-            return Err(DbError::unknown(format!("EXEC did some of it, but: {words}")));
+            return Err(DbError::unknown(format!(
+                "EXEC failed after some of its commands were executed: {words}"
+            )));
         }
     }
     Ok(())

@@ -49,7 +49,9 @@ impl Reply {
     /// A number that was written as a text, or nothing.
     pub(super) fn number(self) -> Result<Option<i64>, DbError> {
         let Some(text) = self.text()? else { return Ok(None) };
-        let wrong = |_| DbError::fatal(format!("there is a value {text:?} that nobody wrote"));
+        let wrong = |_| {
+            DbError::fatal(format!("found the value {text:?}, which no client of this run wrote"))
+        };
         text.parse().map(Some).map_err(wrong)
     }
 

@@ -64,7 +64,7 @@ pub struct Plan<'p> {
 #[non_exhaustive]
 pub enum RunError {
     /// There is nothing to run, or nothing to run it on.
-    #[error("there must be at least one of: {0}")]
+    #[error("{0}: at least one is required")]
     Nothing(&'static str),
     /// A session could not connect.
     #[error("{error}")]

@@ -209,7 +209,7 @@ impl<'r> Session<'r> {
     fn attempt(&mut self, place: Place) -> Result<u64, Failed> {
         self.plan.clear();
         self.shared.plan.generator.plan(place, &mut self.plan);
-        let gone = || Failed::Database(DbError::retryable("there is no connection").disconnected());
+        let gone = || Failed::Database(DbError::retryable("not connected").disconnected());
         let connection = self.connection.as_mut().ok_or_else(gone)?;
         if connection.is_read_only() {
             self.plan.iter_mut().for_each(|op| *op = op.without_writing());

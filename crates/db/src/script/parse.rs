@@ -162,21 +162,21 @@ impl Parser {
         AnomalyKind::find(&name.replace('-', "")).ok_or_else(|| {
             self.wrong(
                 format!("there is no anomaly {name:?}"),
-                "`isolario explain` lists them; leave the line out if it is none of these",
+                "`isolario explain` lists the anomalies; omit the line if none of them applies",
             )
         })
     }
 
     fn level(&self, name: &str) -> Result<Level, ScriptError> {
         Level::find(name).ok_or_else(|| {
-            self.wrong(format!("there is no level {name:?}"), "`isolario levels` lists them")
+            self.wrong(format!("there is no level {name:?}"), "`isolario levels` lists the levels")
         })
     }
 
     fn number(&self, text: &str, most: usize) -> Result<usize, ScriptError> {
         let number = text.parse().ok().filter(|number| (1..=most).contains(number));
         let remedy = format!("write a number from 1 to {most}");
-        number.ok_or_else(|| self.wrong(format!("{text:?} will not do here"), remedy))
+        number.ok_or_else(|| self.wrong(format!("{text:?} is not valid here"), remedy))
     }
 
     fn step(&mut self, name: &str, rest: &str, is_together: bool) -> Result<(), ScriptError> {
@@ -189,7 +189,7 @@ impl Parser {
         if is_together && before.is_none_or(|before| before == session) {
             return Err(self.wrong(
                 "& sends a step together with the one before it, of another session",
-                "leave & out, or move the line",
+                "remove the &, or move the line",
             ));
         }
         let action = self.action(statement)?;
@@ -213,16 +213,16 @@ impl Parser {
         let is_anybody_open = others.any(|(open, name)| open.is_some() && name != SETUP);
         match known {
             Some(session) if name == SETUP && self.script.sessions.len() > 1 => Err(self.wrong(
-                format!("setup goes on after {} has begun", self.script.sessions[session + 1]),
-                "move the lines of setup before all others",
+                format!("setup continues after {} has begun", self.script.sessions[session + 1]),
+                "move all setup lines to the beginning",
             )),
             Some(session) => Ok(session),
             None if self.script.sessions.len() == MOST_SESSIONS => {
-                Err(self.wrong(format!("more than {MOST_SESSIONS} sessions"), "take fewer"))
+                Err(self.wrong(format!("more than {MOST_SESSIONS} sessions"), "use fewer sessions"))
             }
             None if name == FINALLY && is_anybody_open => Err(self.wrong(
-                "finally begins before all transactions are over",
-                "let every session commit or roll back first",
+                "finally begins before all transactions have ended",
+                "end every transaction before, with commit or rollback",
             )),
             None => {
                 self.script.sessions.push(name.to_owned());
@@ -241,7 +241,7 @@ impl Parser {
         match (action, self.open[session]) {
             (Action::Begin { .. } | Action::Commit | Action::Rollback, _) if by_itself => {
                 let message = format!("{name} needs no begin and no end");
-                Err(self.wrong(message, "leave the line out"))
+                Err(self.wrong(message, "remove the line"))
             }
             (Action::Begin { .. }, Some(_)) => Err(self.wrong(
                 format!("{name} has begun a transaction already"),
@@ -320,7 +320,7 @@ impl Parser {
         let key = match known {
             Some(key) => key,
             None if self.script.keys.len() == MOST_KEYS => {
-                return Err(self.wrong(format!("more than {MOST_KEYS} keys"), "take fewer"));
+                return Err(self.wrong(format!("more than {MOST_KEYS} keys"), "use fewer keys"));
             }
             None => {
                 self.script.keys.push(name.to_owned());
@@ -331,7 +331,7 @@ impl Parser {
         match (self.is_list[key], is_list) {
             (Some(was), Some(is)) if was != is => Err(self.wrong(
                 format!("{name} is written and appended to"),
-                "a key is a register or a list: take two",
+                "a key is either a register or a list: use two keys",
             )),
             (was, is) => {
                 self.is_list[key] = is.or(was);
@@ -369,16 +369,18 @@ impl Parser {
     fn no_answer(&self, text: &str, action: &Action) -> ScriptError {
         let remedy = match action {
             Action::Read(_) | Action::ReadList(_) => {
-                "a read answers with a number, `nothing` or a list such as [1, 2]; it can also \
-                 be said to be `not` that, to `waits` or to `fails`"
+                "a read answers with a number, `nothing` or a list such as [1, 2]; `not` negates the \
+                 answer, and `waits` and `fails` can be expected, too"
             }
             Action::Sql(_) => {
                 "SQL answers with rows such as (1, 10), (2, 20), with `no rows` or with `2 rows`; \
                  it can also be said to be `not` that, to `waits` or to `fails`"
             }
-            _ => "this statement has no answer: it `waits` or `fails`, with a code if you like",
+            _ => {
+                "this statement has no answer: expect `waits` or `fails`, optionally with an error code"
+            }
         };
-        self.wrong(format!("{text:?} cannot be expected of it"), remedy)
+        self.wrong(format!("{text:?} cannot be expected here"), remedy)
     }
 
     /// What can be said only when all lines are known.
@@ -461,7 +463,7 @@ impl Parser {
                 Some(known) if known != of => {
                     return Err(self.wrong(
                         "this script mixes registers, lists and SQL",
-                        "take one of them: each is a table of its own",
+                        "use only one of them: each has a table of its own",
                     ));
                 }
                 _ => family = Some(of),
@@ -623,7 +625,7 @@ mod tests {
         let (line, message, _) = error("T1: begin\nfinally: read x\nT1: commit");
         assert_eq!(
             (line, message.as_str()),
-            (2, "finally begins before all transactions are over")
+            (2, "finally begins before all transactions have ended")
         );
     }
 
@@ -661,20 +663,20 @@ mod tests {
             ("T1: read x", 1, "T1 has not begun", "write `T1: begin` before it"),
             ("T1: begin\nT1: begin", 2, "T1 has begun a transaction already", "end that one first"),
             ("T1: begin\nT1: read x", 1, "that never ends", "add `T1: commit`"),
-            ("anomaly lost", 1, "there is no anomaly \"lost\"", "`isolario explain` lists them"),
+            ("anomaly lost", 1, "there is no anomaly \"lost\"", "`isolario explain` lists"),
             ("forbidden-by chaos", 1, "there is no level \"chaos\"", "`isolario levels`"),
             ("T1: begin\nT1: write x 0", 2, "\"0\" cannot be written", "a positive whole number"),
             ("T1: begin\nT1: read x --> two", 2, "\"two\" cannot be expected", "a read answers"),
             ("T1: begin\nT1: commit --> 2", 2, "\"2\" cannot be expected", "has no answer"),
-            ("setup: begin", 1, "setup needs no begin", "leave the line out"),
-            ("T1: begin\nT1: write x 1\nT1: append x 2", 3, "written and appended", "take two"),
+            ("setup: begin", 1, "setup needs no begin", "remove the line"),
+            ("T1: begin\nT1: write x 1\nT1: append x 2", 3, "written and appended", "use two keys"),
             (
                 "T1: begin\nT1: write x 1\nT1: SELECT 1\nT1: commit",
                 3,
                 "mixes registers, lists and SQL",
-                "take one of them",
+                "use only one of them",
             ),
-            ("& T1: begin", 1, "& sends a step together", "leave & out"),
+            ("& T1: begin", 1, "& sends a step together", "remove the &"),
             ("nodes 0", 1, "\"0\" will not do", "from 1 to 16"),
             ("# nothing", 1, "does nothing", "add steps"),
         ] {

@@ -237,7 +237,9 @@ impl<'s, 'd> Performance<'s, 'd> {
                 }
                 None if self.is_anybody_busy() => {
                     if !self.hear(AT_MOST)? {
-                        return Err(DbError::fatal("nobody answers, and nobody can go on"));
+                        return Err(DbError::fatal(
+                            "the script is stuck: no session has answered, and none can continue",
+                        ));
                     }
                     self.settle(&[])?;
                 }
@@ -325,7 +327,7 @@ impl<'s, 'd> Performance<'s, 'd> {
             Ok(report) => report,
             Err(RecvTimeoutError::Timeout) => return Ok(false),
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(DbError::fatal("the threads of all sessions are gone"));
+                return Err(DbError::fatal("the threads of all sessions have ended"));
             }
         };
         let step = &self.script.steps[report.step];

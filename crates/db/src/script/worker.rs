@@ -211,7 +211,7 @@ impl Worker {
     pub(super) fn send(&self, step: usize, order: Order, start: Start) -> Result<(), DbError> {
         let orders = self.orders.as_ref();
         let sent = orders.and_then(|orders| orders.send((step, order, start)).ok());
-        sent.ok_or_else(|| DbError::new(ErrorClass::Fatal, "the thread of a session is gone"))
+        sent.ok_or_else(|| DbError::new(ErrorClass::Fatal, "the thread of a session has ended"))
     }
 }
 

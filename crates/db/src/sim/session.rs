@@ -193,7 +193,7 @@ impl Connection for Session {
             return self.commit_table(&mut txn);
         }
         if self.is_refused() {
-            return Err(DbError::retryable("refused for a change").with_code("refused"));
+            return Err(DbError::retryable("refused at random").with_code("refused"));
         }
         let mut state = self.shared.lock();
         let snapshot = state.store.snapshot(&self.txn);

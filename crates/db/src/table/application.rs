@@ -219,12 +219,14 @@ impl OwnTables {
         let is_there = table.rows == Rows::Inserted || reply.changed > 0 || !reply.rows.is_empty();
         match is_there {
             true => Ok(()),
-            false => Err(DbError::fatal(format!("there is no row {row}: somebody removed it"))),
+            false => Err(DbError::fatal(format!(
+                "row {row} does not exist: it was removed from outside this run"
+            ))),
         }
     }
 
     fn row(self, key: u64) -> Result<RowName, DbError> {
-        let beyond = || DbError::fatal(format!("there is no row {key}: it is beyond the tables"));
+        let beyond = || DbError::fatal(format!("there is no row {key}: the tables are smaller"));
         self.schema.row(key).ok_or_else(beyond)
     }
 }
@@ -239,7 +241,9 @@ fn literal(table: &Table, key: Vec<i64>) -> String {
 /// The version of a row that was read, with which everything else in it must go together.
 fn version(row: &RowName, table: &Table, found: &[Value]) -> Result<Held, DbError> {
     let Some((Value::Int(version), held)) = found.split_last() else {
-        return Err(DbError::fatal(format!("row {row} holds what nobody wrote: {found:?}")));
+        return Err(DbError::fatal(format!(
+            "row {row} contains {found:?}, which no client of this run wrote"
+        )));
     };
     if !table.held(*version).map(Value::Int).eq(held.iter().cloned()) {
         return Err(DbError::fatal(format!(

@@ -406,7 +406,7 @@ fn take_rows(reply: Reply, first: usize, found: &mut Found) -> Result<(), DbErro
 }
 
 fn strange(row: &[Value]) -> DbError {
-    DbError::fatal(format!("the table {TABLE} has a row that nobody wrote: {row:?}"))
+    DbError::fatal(format!("the table {TABLE} has a row that no client of this run wrote: {row:?}"))
 }
 
 #[cfg(test)]

@@ -199,7 +199,7 @@ fn commits_called_aborted_are_found() {
 #[test]
 fn a_driver_that_cannot_be_talked_to_is_named_with_what_it_said() {
     for (command, words) in [
-        (faulty("dies-at-once"), "the driver has ended: no such module"),
+        (faulty("dies-at-once"), "the driver process has ended: no such module"),
         (faulty("garbage"), "the driver answered \"Hello there\": expected value"),
         ("/no/such/driver".to_owned(), "/no/such/driver: not found"),
     ] {

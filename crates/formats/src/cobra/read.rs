@@ -112,7 +112,7 @@ impl LogReader {
 
     fn begin(&mut self, log: &SessionFile<'_>, txn: u64, at: usize) -> Result<(), Fault> {
         if is_reserved(txn) {
-            let found = format!("0x{txn:x}, which stands for no transaction in reads");
+            let found = format!("0x{txn:x}, which does not name a transaction in reads");
             return Err(Fault::malformed(at, "the number of a transaction", found));
         }
         if !self.txns.insert(txn) {

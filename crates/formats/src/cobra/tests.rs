@@ -163,7 +163,7 @@ fn what_is_wrong_is_said_with_its_byte() {
         (
             &[start(INITIAL)],
             "byte 0: expected the number of a transaction, \
-             found 0xbebeebee, which stands for no transaction in reads",
+             found 0xbebeebee, which does not name a transaction in reads",
         ),
         (
             &[start(1), get(NULL, INITIAL, 0)],
@@ -218,9 +218,13 @@ fn what_logs_cannot_say_is_refused() {
         let message = format!("the cobra format cannot express {what}");
         assert_eq!(refusal(&Cobra, &history_of(initial, txns)), message);
     };
-    let several = "it could have come from several places, and a log names one";
-    says(zero(), &[&[read(7, 9)]], "the read of 7 that returned 9, which nobody wrote");
-    says(Initial::None, &[&[read(7, 0)]], "the read of 7 that returned 0, which nobody wrote");
+    let several = "it has several candidate writers, and a log names one";
+    says(zero(), &[&[read(7, 9)]], "the read of 7 that returned 9, which no transaction wrote");
+    says(
+        Initial::None,
+        &[&[read(7, 0)]],
+        "the read of 7 that returned 0, which no transaction wrote",
+    );
     let twice = [&[write(7, 9)][..], &[write(7, 9)], &[read(7, 9)]];
     says(zero(), &twice, &format!("the read of 7 that returned 9: {several}"));
     let initial_or_written = [&[write(7, 0)][..], &[read(7, 0)]];
@@ -235,7 +239,7 @@ fn what_logs_cannot_say_is_refused() {
     says(Initial::Marked, &[&[version(write(7, 9), by_writer)]], other);
     let two_ways = [version(read(7, 9), by_writer), version(read(7, 8), by_write)];
     says(Initial::Marked, &[&two_ways], "versions that are named in two ways");
-    let nameless = "operations without a named version beside ones that have it";
+    let nameless = "operations with and without a named version in one history";
     says(Initial::Marked, &[&[version(read(7, 9), by_writer), write(7, 8)]], nameless);
     let wrong_value = [version(read(7, 9), by_write)];
     says(Initial::Marked, &[&wrong_value], "the value 9 in a version named by 8");

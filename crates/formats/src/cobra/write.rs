@@ -169,13 +169,14 @@ impl<'h> Versions<'h> {
             (None, true) => Ok((INITIAL, INITIAL)),
             (Some(Some((txn, write))), false) => Ok((self.txn(*txn), self.write_number(*write))),
             (None, false) => {
-                let what = format!("the read of {key} that returned {shown}, which nobody wrote");
+                let what =
+                    format!("the read of {key} that returned {shown}, which no transaction wrote");
                 Err(inexpressible(NAME, what))
             }
             (Some(_), _) => {
                 let what = format!(
                     "the read of {key} that returned {shown}: \
-                     it could have come from several places, and a log names one"
+                     it has several candidate writers, and a log names one"
                 );
                 Err(inexpressible(NAME, what))
             }
@@ -222,5 +223,5 @@ impl<'h> Versions<'h> {
 }
 
 fn nameless() -> SinkError {
-    inexpressible(NAME, "operations without a named version beside ones that have it")
+    inexpressible(NAME, "operations with and without a named version in one history")
 }

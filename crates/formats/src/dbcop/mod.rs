@@ -67,7 +67,7 @@ fn read(source: &Source) -> Result<Loaded, ReadError> {
             source.error_in(name, Position::Byte(fault.at as u64), *fault.problem)
         })?;
         let others = source.files().map_or(0, <[_]>::len) as u64 - 1;
-        loaded.ignored.extend(ignored_if_any("files beside history.bincode", others));
+        loaded.ignored.extend(ignored_if_any("files other than history.bincode", others));
         return Ok(loaded);
     }
     match source.file() {
@@ -143,7 +143,7 @@ fn parse(bytes: &[u8]) -> Result<Loaded, Fault> {
     if header.sessions != sessions {
         let promised = header.sessions;
         let message =
-            format!("the header speaks of {promised} nodes; there are {sessions} sessions");
+            format!("the header states {promised} nodes, but the file has {sessions} sessions");
         loaded.warnings.push(Warning { message, position: counted_at });
     }
     Ok(loaded)

@@ -81,7 +81,7 @@ fn a_directory_with_the_file_is_taken_too() {
     let files = [("history.bincode", &golden()[..]), ("notes.txt", b"x")];
     let loaded = read_back(&Dbcop, &own(&files)).unwrap();
     assert_eq!(loaded.history.txn_count(), 2);
-    assert_eq!(loaded.ignored[0].what, "files beside history.bincode");
+    assert_eq!(loaded.ignored[0].what, "files other than history.bincode");
     assert_eq!(claimed_by(&files), ["dbcop"]);
     let cut = [("history.bincode", &golden()[..9])];
     assert!(complaint(&Dbcop, &cut).starts_with("h/history.bincode: byte 8: expected"));
@@ -110,7 +110,7 @@ fn a_header_that_counts_other_sessions_is_a_warning_and_other_sizes_are_not() {
     let bytes = Bytes::header(5, [99, 99, 99]).numbers(&[1, 1, 0]).byte(1);
     let loaded = read_back(&Dbcop, &own(&[("", &bytes.0)])).unwrap();
     let warning = &loaded.warnings[0];
-    assert_eq!(warning.message, "the header speaks of 5 nodes; there are 1 sessions");
+    assert_eq!(warning.message, "the header states 5 nodes, but the file has 1 sessions");
     assert_eq!(warning.position, Position::Byte(HEADER_LEN as u64));
     assert_eq!(loaded.warnings.len(), 1);
 }

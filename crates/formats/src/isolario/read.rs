@@ -206,16 +206,17 @@ impl<'b> Body<'b> {
             let lost = len - at;
             warnings.push(warn(
                 at,
-                format!("the file is cut: its last {lost} bytes are no whole record and are lost"),
+                format!("the file is truncated: its last {lost} bytes are an incomplete record and are ignored"),
             ));
         } else if self.told.finish.is_none() {
-            let message = "the file has no end mark: it was cut, or its recorder did not finish";
+            let message =
+                "the file has no end mark: it was truncated, or its recorder did not finish";
             warnings.push(warn(self.end, message.to_owned()));
         }
         if self.unended > 0 {
             let message = match self.unended {
-                1 => "1 transaction has begun and not ended: its outcome is unknown".to_owned(),
-                n => format!("{n} transactions have begun and not ended: their outcome is unknown"),
+                1 => "1 transaction began and did not end: its outcome is unknown".to_owned(),
+                n => format!("{n} transactions began and did not end: their outcome is unknown"),
             };
             let first_row = self.told.first_row.map_or(self.end, |at| at as usize);
             warnings.push(warn(first_row, message));

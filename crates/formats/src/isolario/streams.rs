@@ -88,7 +88,7 @@ pub(super) fn entry<T: Copy>(entries: &[T], place: i64, what: &str) -> Result<T,
 
 #[cold]
 fn no_entry(len: usize, place: i64, what: &str) -> Problem {
-    Problem::malformed(format!("a place among {len} {what}"), place)
+    Problem::malformed(format!("the index of one of {len} {what}"), place)
 }
 
 /// Takes values from a column.
@@ -111,21 +111,21 @@ impl<'b> ValueStream<'b> {
         inline: impl FnOnce(i64) -> T,
     ) -> Result<T, Problem> {
         let number = self.numbers.next("values")?;
-        match self.places.next("places of values")? {
+        match self.places.next("locations of values")? {
             INLINE => Ok(inline(number)),
             LISTED => entry(listed, number, "values"),
-            other => Err(unknown("the place of a value, 0 or 1", other)),
+            other => Err(unknown("the location of a value, 0 or 1", other)),
         }
     }
 
     pub(super) fn skip(&mut self, count: usize) -> Result<(), Problem> {
         self.numbers.take(count, "values")?;
-        self.places.take(count, "places of values")?;
+        self.places.take(count, "locations of values")?;
         Ok(())
     }
 
     pub(super) fn finish(&self) -> Result<(), Problem> {
-        self.places.finish("places of values")?;
+        self.places.finish("locations of values")?;
         self.numbers.finish("values")
     }
 }

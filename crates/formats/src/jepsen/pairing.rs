@@ -66,13 +66,14 @@ pub(super) fn finish(
     let unmatched = paired.iter().map(|part| part.unmatched).filter(|(count, _)| *count > 0);
     let (count, first) = unmatched.reduce(|a, b| (a.0 + b.0, a.1.min(b.1))).unwrap_or_default();
     if count > 0 {
-        let message = format!("{count} completions have no invocation; when they began is unknown");
+        let message =
+            format!("{count} completions have no invocation, so their start times are unknown");
         warn(message, first);
     }
     let txns: usize = paired.iter().map(|part| part.batch.len()).sum();
     if survey.names_processes == Some(false) && txns > 1 {
         let message = "no operation names its process, so each transaction is a session of \
-                       its own, and nothing is known of the order of a client's transactions";
+                       its own, and the order of a client's transactions is unknown";
         warn(message.to_owned(), survey.first_line);
     }
     Ok(warnings)
@@ -174,7 +175,7 @@ impl<'a, 's> Pairing<'a, 's> {
         let agrees = style.is_ok() && emit::same_requests(answered, asked, self.survey);
         if !agrees && !names_processes {
             let expected = format!("the completion of the operation on line {}", open.line);
-            let found = "another one, and no processes to tell them apart";
+            let found = "another one, without a process that would distinguish them";
             return Err(Fault::malformed(event.at, expected, found));
         }
         if event.kind == Kind::Ok {

@@ -135,7 +135,7 @@ impl Part {
             self.header = Some(meta);
             unknown
         } else {
-            let expected = "a transaction (the header stands first)";
+            let expected = "a transaction (only the first line is a header)";
             return Err(Fault::malformed(form.at(0), expected, "a header"));
         };
         if unknown > 0 {

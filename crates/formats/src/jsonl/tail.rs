@@ -141,7 +141,7 @@ impl Tail {
                 let (meta, _) = record::read_header(&mut form)?;
                 sink.meta(&meta).map_err(Fault::refused(form.at(0)))?;
             } else {
-                let expected = "a transaction (the header stands first)";
+                let expected = "a transaction (only the first line is a header)";
                 return Err(Fault::malformed(form.at(0), expected, "a header"));
             }
         }

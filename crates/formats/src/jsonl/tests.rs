@@ -186,7 +186,7 @@ fn mistakes_are_named_with_their_place() {
         (r#"{"session":1,"ops":[],"ops":[]}"#, r#"1:23: expected each field once, found "ops""#),
         (
             "{\"isolario\":1}\n{\"isolario\":1}",
-            "2:1: expected a transaction (the header stands first), found a header",
+            "2:1: expected a transaction (only the first line is a header), found a header",
         ),
         (
             r#"{"isolario":3}"#,

@@ -257,11 +257,11 @@ mod tests {
         for (text, error) in [
             (
                 r#"{"key":"x","values":[20,30]}"#,
-                "1:25: 3 wrote 30 to x and aborted, so that there is no such version",
+                "1:25: 3 wrote 30 to x but aborted, so this version does not exist",
             ),
             (
                 r#"{"key":"x","writers":[3]}"#,
-                "1:23: 3 wrote a value to x and aborted, so that there is no such version",
+                "1:23: 3 wrote a value to x but aborted, so this version does not exist",
             ),
             (
                 "\n{\"key\":\"x\",\"values\":[10]}",

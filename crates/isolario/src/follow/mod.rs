@@ -49,7 +49,7 @@ pub enum FollowError {
     #[error("the history cannot be followed: {}", in_words(*.0))]
     Unfit(Unfit),
     /// Its format cannot be read piece by piece.
-    #[error("{path} is {format}, which cannot be read piece by piece", path = path.display())]
+    #[error("{path}: the format ({format}) cannot be read incrementally", path = path.display())]
     Format {
         /// The file.
         path: PathBuf,
@@ -60,7 +60,7 @@ pub enum FollowError {
     #[error("{0} cannot be followed")]
     Level(Level),
     /// What is sorted or kept on disk could not be written or read.
-    #[error("cannot work in {path}: {error}", path = path.display())]
+    #[error("cannot write temporary files in {path}: {error}", path = path.display())]
     Spill {
         /// The directory.
         path: PathBuf,
@@ -78,7 +78,7 @@ fn in_words(unfit: Unfit) -> &'static str {
     match unfit {
         Unfit::Operation => "it has operations other than reads and writes of registers",
         Unfit::Initial => "it does not state one initial value for all keys",
-        _ => "somebody writes the initial value",
+        _ => "a transaction writes the initial value",
     }
 }
 

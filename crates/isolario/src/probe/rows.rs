@@ -231,7 +231,7 @@ impl<'a> Rows<'a> {
 }
 
 fn untold(step: &Step, what: &str) -> String {
-    format!("line {}: it cannot be told {what}", step.line)
+    format!("line {}: it is not known {what}", step.line)
 }
 
 /// The keys that a statement inserts.
@@ -419,7 +419,7 @@ mod tests {
                      T1: DELETE FROM isolario_register WHERE v = 20\nT1: commit\n";
         let script = format!("{SETUP}{moved}");
         let unclear = last_write(&script).unwrap_err();
-        assert_eq!(unclear, "line 5: it cannot be told which rows it changed (1 in all)");
+        assert_eq!(unclear, "line 5: it is not known which rows it changed (1 in all)");
         let told = last_write(&format!("{script}finally: SELECT k, v FROM isolario_register"));
         assert_eq!(told.as_deref(), Ok("FROM isolario_register WHERE v = 20: [(1, None)]"));
         // Of two deletes, that says nothing.

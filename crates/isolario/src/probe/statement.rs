@@ -109,7 +109,7 @@ impl Statement {
             let selection = select(query)?;
             return match selection.which {
                 Which::Key(_) => Ok(Statement::Declare(name(cursor)?, selection)),
-                Which::Matching(_) => Err("where a cursor over several rows stands".to_owned()),
+                Which::Matching(_) => Err("which row a cursor over several rows is at".to_owned()),
             };
         }
         select(text).map(Statement::Select)
@@ -145,7 +145,7 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 fn number(text: &str) -> Result<i64, String> {
-    text.trim().parse().map_err(|_| format!("what {text:?} comes to"))
+    text.trim().parse().map_err(|_| format!("what {text:?} evaluates to"))
 }
 
 /// `VALUES (1, 10), (2, 20)`, with the names of the columns before it or without them; or
@@ -289,7 +289,7 @@ mod tests {
             ("FETCH ALL FROM c", "which cursor \"ALL FROM c\" is"),
             (
                 "DECLARE c CURSOR FOR SELECT k, v FROM isolario_register",
-                "where a cursor over several rows stands",
+                "which row a cursor over several rows is at",
             ),
         ] {
             assert_eq!(Statement::parse(text), Err(what.to_owned()), "{text}");

@@ -373,7 +373,8 @@ impl Checked {
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.history.has_evidence() {
-            return f.write_str("nothing to check: no transaction committed that read or wrote");
+            return f
+                .write_str("nothing to check: no transaction that reads or writes was committed");
         }
         let named = [self.level];
         let report = Report::new("recorded", &self.history, &self.results)

@@ -15,19 +15,19 @@ use super::host::MeetingError;
 #[non_exhaustive]
 pub enum RunError {
     /// There is nothing to run, or nothing to run it on.
-    #[error("there must be at least one of: {0}")]
+    #[error("{0}: at least one is required")]
     Nothing(&'static str),
     /// The server of a run with faults cannot be started.
-    #[error("the server cannot be started: {0}")]
+    #[error("cannot start the server: {0}")]
     Server(String),
     /// A fault is one of a server, and there is none to have it.
-    #[error("{fault} is a fault of a server, and none is named to have it")]
+    #[error("the fault {fault} needs a server, and none is given")]
     NoServer {
         /// The fault.
         fault: &'static str,
     },
     /// A fault is one of a server, and the database has none.
-    #[error("{fault} is a fault of a server, and {url} has none: it is a part of this process")]
+    #[error("the fault {fault} needs a server, but {url} runs inside this process")]
     Embedded {
         /// The fault.
         fault: &'static str,
@@ -35,12 +35,10 @@ pub enum RunError {
         url: DbUrl,
     },
     /// Power fails for a server that the run starts, and for the directory of its files.
-    #[error(
-        "power can only fail for a server that the run starts, with the directory of its files"
-    )]
+    #[error("power loss needs a server that the run starts, and the directory of its files")]
     NoDisk,
     /// Nothing can get between the server and its files.
-    #[error("nothing can get between the server and {}: {error}", .directory.display())]
+    #[error("cannot intercept writes to {}, to simulate power loss: {error}", .directory.display())]
     Disk {
         /// The directory.
         directory: PathBuf,
@@ -48,7 +46,7 @@ pub enum RunError {
         error: io::Error,
     },
     /// Nothing can get between clients and a node.
-    #[error("nothing can get between clients and {url}: {error}")]
+    #[error("cannot start a proxy between the clients and {url}: {error}")]
     Proxy {
         /// The node.
         url: DbUrl,
@@ -59,7 +57,7 @@ pub enum RunError {
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     /// There is nothing of that name to aim at.
-    #[error("there is no probe, and no anomaly of one, that is called {name:?}")]
+    #[error("there is no probe `{name}`, and no probe for an anomaly of that name")]
     NoAim {
         /// The name.
         name: String,
@@ -84,7 +82,7 @@ pub enum RunError {
         kind: Kind,
     },
     /// The rows of the workload cannot be kept in SQL tables of their own.
-    #[error("{database} has no SQL tables for the rows of the {workload} workload")]
+    #[error("{database} cannot keep the rows of the {workload} workload in SQL tables")]
     NoTables {
         /// The database.
         database: String,
@@ -100,7 +98,7 @@ pub enum RunError {
         other: String,
     },
     /// The run directory cannot be made.
-    #[error("cannot make the run directory {}: {error}", .path.display())]
+    #[error("cannot create the run directory {}: {error}", .path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -144,12 +142,10 @@ pub enum RunError {
     #[error("{0}")]
     Meeting(#[from] MeetingError),
     /// What one of several hosts records is not checked by itself.
-    #[error(
-        "one of several hosts records a part of a run, which is checked once all parts are there"
-    )]
+    #[error("one of several hosts records only a part of the run: join all parts to check it")]
     OnlyAPart,
     /// A thread of the run panicked, and has said why on the error stream.
-    #[error("a part of the run panicked: this is a bug of Isolario")]
+    #[error("a thread of the run panicked: this is a bug of Isolario")]
     Panicked,
     /// Somebody interrupted it before any transaction was sent. Nothing is left behind.
     #[error("interrupted before the first transaction: nothing was recorded")]

@@ -106,7 +106,7 @@ const GLANCE: Duration = Duration::from_millis(100);
 #[non_exhaustive]
 pub enum MeetingError {
     /// Some did not come.
-    #[error("host {absent} of {of} did not come within {} seconds", PATIENCE.as_secs())]
+    #[error("host {absent} of {of} did not connect within {} seconds", PATIENCE.as_secs())]
     Absent {
         /// The first that did not.
         absent: u32,

@@ -76,7 +76,7 @@ fn refuse_others(
     let mut all = urls.iter().zip(nodes);
     match urls.first() {
         Some(url) if is_started && !all.any(|(url, node)| is_ours(url, node.as_ref())) => {
-            Err(RunError::Server(format!("another one answers at {url} already")))
+            Err(RunError::Server(format!("another server already answers at {url}")))
         }
         _ => Ok(()),
     }

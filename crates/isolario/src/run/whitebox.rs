@@ -109,13 +109,13 @@ pub(super) fn begin(target: &Target, kind: Kind, shadow: bool) -> Begun {
     let nodes = if has_one_log { &target.nodes[..1] } else { &target.nodes[..] };
     if nodes.len() > 1 && target.name() != GALERA {
         return Begun::Failed(
-            "the order of versions is captured from a single node, or from a Galera cluster"
+            "the order of versions can only be captured from a single node or a Galera cluster"
                 .to_owned(),
         );
     }
     if kind != Kind::Predicate {
         return Begun::Failed(format!(
-            "the order of versions is captured for the predicate workload, not for {kind}"
+            "the order of versions can only be captured for the predicate workload, not for {kind}"
         ));
     }
     match nodes.iter().map(|node| node.capture()).collect() {

@@ -188,9 +188,9 @@ impl fmt::Display for ShrinkError {
             ShrinkError::OtherAnomalies { result } => {
                 write!(f, "{} is violated, but not by this anomaly", result.level)
             }
-            ShrinkError::StatedOrder => f.write_str(
-                "an order that is stated of the whole history says nothing of its parts",
-            ),
+            ShrinkError::StatedOrder => {
+                f.write_str("an order stated for the whole history does not apply to a part of it")
+            }
             ShrinkError::Sink(error) => error.fmt(f),
         }
     }

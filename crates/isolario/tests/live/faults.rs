@@ -271,9 +271,12 @@ fn a_server_that_is_not_the_database_is_an_error() {
     let redis = Kept::redis(WRITTEN_DOWN);
     let url = format!("redis://127.0.0.1:{}", redis.port);
     let error = not_begun(&url, "sleep 100000");
-    assert!(error.contains("another one answers at"), "{error}");
+    assert!(error.contains("another server already answers at"), "{error}");
     let error = not_begun("sqlite:", "sleep 100000");
-    assert!(error.contains("kill is a fault of a server, and sqlite: has none"), "{error}");
+    assert!(
+        error.contains("the fault kill needs a server, but sqlite: runs inside this process"),
+        "{error}"
+    );
     let url = format!("redis://127.0.0.1:{}", free_port());
     let error = not_begun(&url, "sh -c 'echo no room >&2; exit 3'");
     assert!(
@@ -366,8 +369,8 @@ fn a_pid_file_without_a_server_is_an_error() {
     for (text, expected) in [
         (None, "No such file"),
         (Some("redis".to_owned()), "does not begin with a process id"),
-        (Some("1".to_owned()), "this is no server"),
-        (Some(std::process::id().to_string()), "this is no server"),
+        (Some("1".to_owned()), "this is not the process id of a server"),
+        (Some(std::process::id().to_string()), "this is not the process id of a server"),
         (Some(u32::MAX.to_string()), "the process has ended"),
     ] {
         text.iter().for_each(|text| fs::write(&file, text).unwrap());

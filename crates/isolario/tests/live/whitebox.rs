@@ -387,7 +387,7 @@ fn mariadb_says_what_is_in_the_way_of_its_log() {
             say(&url, &["FLUSH BINARY LOGS", purge]);
         }
     });
-    assert!(why.contains("was purged while the run went on: raise expire_logs_days"), "{why}");
+    assert!(why.contains("was purged during the run: raise expire_logs_days"), "{why}");
     nothing_is_left();
 
     // What was committed is in the log, and the log is still there.

@@ -73,7 +73,10 @@ impl TableConfig {
         }
         check_shares(self.concurrency, self.abort_ratio, self.unknown_ratio)?;
         if let Some(plant) = self.anomalies.iter().find(|plant| !(0.0..=1.0).contains(&plant.at)) {
-            return Err(ConfigError::Ratio { name: "place of a planted anomaly", found: plant.at });
+            return Err(ConfigError::Ratio {
+                name: "position of a planted anomaly",
+                found: plant.at,
+            });
         }
         let versions =
             u128::from(self.txns) * u128::from(self.sessions) * u128::from(self.workload.ops);

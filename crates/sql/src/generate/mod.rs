@@ -88,7 +88,7 @@ impl Mix {
 #[non_exhaustive]
 pub enum MixError {
     /// Not a name and a number.
-    #[error("{0:?} is not a kind of statement with its share, such as `update:3`")]
+    #[error("expected a kind of statement and its share, such as `update:3`; found {0:?}")]
     Form(String),
     /// An unknown kind.
     #[error("there is no kind of statement {name:?}: expected {}", names().join(", "))]
@@ -97,7 +97,7 @@ pub enum MixError {
         name: String,
     },
     /// Nothing is left.
-    #[error("the mix has no statement in it")]
+    #[error("all shares of the mix are zero")]
     Empty,
 }
 

@@ -28,14 +28,14 @@ pub enum ScriptProblem {
     Schema(SchemaError),
     /// A statement after those of the schema that nobody is told to send.
     #[error(
-        "whose turn is it? expected a comment such as /* session 1, T1 */ before the statement"
+        "expected a comment such as /* session 1, T1 */ before the statement, to name its session"
     )]
     Nobody,
     /// A quotation or comment that does not end.
-    #[error("{0} does not end")]
+    #[error("{0} has no end")]
     Endless(&'static str),
     /// There is nothing to send.
-    #[error("there is no statement of a session")]
+    #[error("the script has no statements of a session")]
     Empty,
 }
 
@@ -222,19 +222,19 @@ mod tests {
     #[test]
     fn what_is_wrong_has_a_line() {
         for (text, message) in [
-            ("", "line 1: there is no statement of a session"),
+            ("", "line 1: the script has no statements of a session"),
             (
                 "CREATE TABLE t (c INTEGER);\n\nSELECT 1;",
                 "line 3: not a statement of a schema: SELECT 1",
             ),
             (
                 "/* session 1, T1 */ BEGIN;\nCOMMIT;",
-                "line 2: whose turn is it? expected a comment such as /* session 1, T1 */ before the \
-                 statement",
+                "line 2: expected a comment such as /* session 1, T1 */ before the statement, to \
+                 name its session",
             ),
-            ("/* session 1, T1 */ BEGIN;\n\n COMMIT", "line 3: the last statement does not end"),
-            ("SELECT 'x", "line 1: the quotation does not end"),
-            ("/* x", "line 1: the comment does not end"),
+            ("/* session 1, T1 */ BEGIN;\n\n COMMIT", "line 3: the last statement has no end"),
+            ("SELECT 'x", "line 1: the quotation has no end"),
+            ("/* x", "line 1: the comment has no end"),
             (
                 "CREATE TABLE t (c BYTEA);",
                 "line 1: columns of the type BYTEA are not known: CREATE TABLE t (c BYTEA)",

@@ -44,7 +44,7 @@ pub(crate) fn verify(
         (Verdict::Undecided(_), _) => Ok(()),
         (Verdict::NotApplicable(reason), certificate) => does_not_apply(certificate, reason),
         (_, Err(Lacks::Initial)) => {
-            Err(Refusal::Unsupported("rows of which nobody knows what they hold at first"))
+            Err(Refusal::Unsupported("rows whose initial versions are unknown"))
         }
         (_, Err(_)) => Err(Refusal::Unsupported("a certificate that does not say everything")),
         (Verdict::Satisfied(witness), Ok(certificate)) => {

@@ -118,7 +118,7 @@ impl<'h> Certificate<'h> {
         let kind = AnomalyKind::ResultMismatch;
         let txn = self.reader(op)?;
         if self.is_unstated(op) {
-            return refuse(kind, "nothing says what it met");
+            return refuse(kind, "nothing states which versions it matched");
         }
         if self.fits(txn, op, level) {
             return refuse(kind, "the result is what the versions give");
@@ -132,7 +132,7 @@ impl<'h> Certificate<'h> {
             }
         };
         if !expected.iter().all(is_met) {
-            return refuse(kind, "another version was met");
+            return refuse(kind, "another version was matched");
         }
         let Dues { due, .. } = self.dues(txn, op, level);
         let due_value = match self.history.op(op) {

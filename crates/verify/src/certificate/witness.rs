@@ -205,22 +205,22 @@ impl Certificate<'_> {
         if self.is_unstated(op) {
             return match self.is_possible(level, txn, op, placed, edges) {
                 true => Ok(()),
-                false => unexplained("nothing that it may have met explains it"),
+                false => unexplained("no versions that it may have matched explain it"),
             };
         }
         let own = self.written_before(txn, op);
         let mut of_others = self.keys().filter(|key| !own.contains_key(key));
         of_others.try_for_each(|key| match self.named(op, key) {
             Some(writer) if self.place(writer, key).is_none() => {
-                unexplained("it met a version that was never committed")
+                unexplained("it matched a version that was never committed")
             }
             Some(writer) if writer == txn => {
-                unexplained("it met what its transaction wrote only later")
+                unexplained("it matched a version that its transaction wrote later")
             }
             _ => Ok(()),
         })?;
         if !self.fits(txn, op, level) {
-            return unexplained("the result is not what the versions give that it met");
+            return unexplained("the result does not follow from the versions that it matched");
         }
         for (key, place) in self.rows_read(txn, op) {
             if !self.reads_well(level, txn, key, place, placed) {
@@ -304,7 +304,7 @@ impl Certificate<'_> {
         let exactly = counts_missed_by_predicate(level);
         for key in self.keys().filter(|key| !own.contains_key(key)) {
             let meeting = Meeting { txn, op, key, met: self.met(txn, op, key) };
-            let why = "a change that its predicate met, or did not meet";
+            let why = "a predicate of one of them matched, or did not match, a change of the other";
             let around = self.changes_around(level, meeting, placed, exactly);
             let out_of_order = |(first, second)| Refusal::OutOfOrder { first, second, why };
             edges.extend(around.map_err(out_of_order)?);
@@ -380,7 +380,7 @@ impl Certificate<'_> {
             let mut open = vec![writer];
             while let Some(txn) = open.pop() {
                 if txn == reader {
-                    let why = "it depends on the one whose write it missed";
+                    let why = "it depends on the transaction whose write it missed";
                     return Err(Refusal::OutOfOrder { first: reader, second: writer, why });
                 }
                 if !std::mem::replace(&mut seen[txn.index()], true) {

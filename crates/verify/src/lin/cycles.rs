@@ -83,7 +83,7 @@ pub(super) fn verify_initial_values(
         && values.iter().all(|old| singles.may_be_initial(key, *old));
     match kind {
         AnomalyKind::ThinAirRead if unwritten && values[0] != values[1] => Ok(()),
-        _ => wrong("they are not two values that nobody wrote"),
+        _ => wrong("they are not two values that no transaction wrote"),
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn verify(singles: &Singles<'_>, key: KeyId, ops: &[OpId]) -> Result<
             return Err(wrong("an order explains the operations"));
         }
         if seen.len() == MOST_SITUATIONS {
-            return Err(Refusal::Unsupported("a search among so many operations"));
+            return Err(Refusal::Unsupported("a search among this many operations"));
         }
         if seen.insert(situation.clone()) {
             go_on(singles, key, &claims, &situation, &mut to_do);

@@ -135,7 +135,7 @@ impl<'h> Claim<'h> {
             return Err(Refusal::NoSuchTxn(*txn));
         }
         if txns.iter().any(unobserved) {
-            return Err(Refusal::Unsupported("a write of rows that nobody observed"));
+            return Err(Refusal::Unsupported("a write whose rows are unobserved"));
         }
         Promise { history, options, order: None, level, has_starts }.verify_witness(witness)?;
         match witness {
@@ -273,7 +273,7 @@ impl<'h> Claim<'h> {
                 true => Ok(()),
                 false => wrong("the row is as it was asked for, or not in the result"),
             },
-            _ if self.has_unobserved_write() => wrong("nobody knows all versions of the row"),
+            _ if self.has_unobserved_write() => wrong("not all versions of the row are known"),
             _ => match rows.met_by(txn, key, |other| other == op)? {
                 Some(met) if met.writers.is_empty() => Ok(()),
                 _ => wrong("a version of the row explains the result"),
@@ -303,7 +303,7 @@ impl<'h> Claim<'h> {
             return if differ { Ok(()) } else { wrong("the two agree about the row") };
         }
         if self.has_unobserved_write() {
-            return wrong("nobody knows all versions of the row");
+            return wrong("not all versions of the row are known");
         }
         for op in [first, second] {
             match rows.met_by(txn, key, |other| other == op)? {
@@ -338,21 +338,21 @@ impl<'h> Claim<'h> {
     }
 
     fn view(&self, met: &[MetRow]) -> Result<ItemView, Refusal> {
-        let too_large = |_| Refusal::Unsupported("so many rows in results");
+        let too_large = |_| Refusal::Unsupported("a history with this many rows in results");
         ItemView::with_met(self.history, met).map_err(too_large)
     }
 
     /// Re-checks what is said about single rows.
     fn verify_items(&self, rows: &Rows<'h>, mut of_items: Vec<Anomaly>) -> Result<(), Refusal> {
         if self.has_unobserved_write() {
-            return Err(Refusal::Unsupported("a write of rows that nobody observed"));
+            return Err(Refusal::Unsupported("a write whose rows are unobserved"));
         }
         let met = self.met(rows, &of_items)?;
         let txn_of = |row: &MetRow| self.history.op_txn(row.op);
         let first: BTreeMap<(TxnId, KeyId), OpId> =
             met.iter().map(|met| ((txn_of(&met.row), met.row.key), met.row.op)).collect();
         if !met.is_empty() && self.has_starts().is_none() {
-            return Err(Refusal::Unsupported("rows that were met, at this level"));
+            return Err(Refusal::Unsupported("rows that a predicate matched, at this level"));
         }
         let all: Vec<MetRow> = met.iter().map(|met| met.row).collect();
         let view = self.view(&all)?;
@@ -382,7 +382,7 @@ impl<'h> Claim<'h> {
                 true => row.row.op == op,
                 false => row.ops.contains(&op),
             };
-            let why = "an operation says nothing about a row that it is said to have met";
+            let why = "a matched row that its operation says nothing about";
             let row = row.filter(says_so).ok_or(Refusal::Unsupported(why))?;
             met.insert((row.row.op, key), row);
         }

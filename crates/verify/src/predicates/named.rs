@@ -31,12 +31,12 @@ pub(super) fn verify(
                     && rows.is_otherwise(read, key, write)?
             }
             Reason::PredicateAntiDependency { met: None, .. } => {
-                return wrong("no certificate says what the predicate met");
+                return wrong("no certificate states which versions the predicate matched");
             }
             _ => true,
         };
         if !holds {
-            return wrong("the predicate may have met another version of the row");
+            return wrong("the predicate may have matched another version of the row");
         }
     }
     let wrong = |why| Err(Refusal::WrongKind { kind, why });

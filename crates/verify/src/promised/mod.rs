@@ -300,7 +300,8 @@ impl Promise<'_> {
                 return Err(Refusal::Unsupported("an anomaly of this kind in a promised order"));
             }
             if is_left_out && self.depends_on_results(&anomaly.evidence) {
-                let (kind, why) = (anomaly.kind, "a transaction without a place may be the reason");
+                let (kind, why) =
+                    (anomaly.kind, "a transaction without a position may be the reason");
                 return Err(Refusal::WrongKind { kind, why });
             }
             let is_right = match &anomaly.evidence {

@@ -67,7 +67,7 @@ impl<'p, 'h> Replay<'p, 'h> {
     /// the first one at all where there is none.
     fn arranged(&mut self, points: Vec<Point>) -> Result<Vec<Point>, Refusal> {
         if points.len() > TRIED {
-            return Err(Refusal::Unsupported("so many transactions at one moment"));
+            return Err(Refusal::Unsupported("this many transactions at one point in time"));
         }
         // None of the points of one moment changes what conditional writes of the others find.
         for point in points.iter().filter(|point| matches!(point, Point::Start(_))) {

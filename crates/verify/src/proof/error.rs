@@ -29,7 +29,7 @@ pub enum ProofProblem {
         found: String,
     },
     /// It reads well and is the proof of another history.
-    #[error("the proof is about another history: it names {proof}, and this one is {history}")]
+    #[error("the proof is about another history: it names {proof}, but this one is {history}")]
     OtherHistory {
         /// The digest that the proof names.
         proof: Digest,
@@ -55,16 +55,16 @@ pub enum ProofProblem {
         promised: bool,
     },
     /// It takes for granted that the server was down at other times than are given.
-    #[error("the proof rests on when the server was down, which is not what is given")]
+    #[error("the proof rests on other outages of the server than those given")]
     OtherOutages,
     /// It was written by a version of Isolario that states proofs in another form.
     #[error(
-        "the proof is in version {0} of the format, and this Isolario reads version 2: check the \
+        "the proof is in version {0} of the format, but this Isolario reads version 2: check the \
          history again to get a proof that it can verify"
     )]
     OtherVersion(String),
     /// It has fewer or more of something than it counts.
-    #[error("the proof counts {stated} {what} and has {found}")]
+    #[error("the proof states {stated} {what} but contains {found}")]
     Miscounted {
         /// Of what.
         what: &'static str,
@@ -89,23 +89,25 @@ impl ProofError {
 
 fn other_question(trusted: bool) -> &'static str {
     match trusted {
-        true => "the proof takes an order of versions for granted, and none is given",
-        false => "the proof takes no order of versions for granted, and one is given",
+        true => "the proof takes a version order as given, but none was passed",
+        false => "the proof does not take a version order as given, but one was passed",
     }
 }
 
 fn other_assumptions(proof: KeyAssumptions) -> String {
     let names: Vec<&str> = proof.iter().map(KeyAssumption::name).collect();
     match names.is_empty() {
-        true => "the proof assumes nothing of keys, and an assumption is given".to_owned(),
-        false => format!("the proof assumes {}, which is not what is given", names.join(",")),
+        true => "the proof assumes nothing about keys, but an assumption was passed".to_owned(),
+        false => {
+            format!("the proof assumes {}, but other assumptions were passed", names.join(","))
+        }
     }
 }
 
 fn other_promise(promised: bool) -> &'static str {
     match promised {
-        true => "the proof is about an order that the database promises, and none was given",
-        false => "the proof is not about an order that the database promises, and one was given",
+        true => "the proof is about an order that the database promises, but none was passed",
+        false => "the proof is not about an order that the database promises, but one was passed",
     }
 }
 

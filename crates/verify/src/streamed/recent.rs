@@ -185,7 +185,7 @@ impl Recent {
                 Err(Halt::Beyond { key: read.key, value: read.value.clone() })
             }
             _ => {
-                let why = "nobody before it in the order wrote what it returned";
+                let why = "no transaction before it in the order wrote what it returned";
                 Err(Wrong::Unexplained { reader: txn.position, index: read.index, why }.into())
             }
         }

@@ -126,7 +126,7 @@ fn an_end_of_zeros_is_a_cut_one() {
     assert!(loaded.history == whole);
     assert_eq!(
         loaded.warnings[0].message,
-        "the file is cut: its last 5000 bytes are no whole record and are lost"
+        "the file is truncated: its last 5000 bytes are an incomplete record and are ignored"
     );
     assert_eq!(loaded.warnings[0].position, Position::Byte(len as u64));
 }

@@ -115,8 +115,8 @@ fn the_golden_recording_of_version_1_loads_as_ever() {
     assert_eq!(
         warnings,
         [
-            "the file is cut: its last 5 bytes are no whole record and are lost",
-            "1 transaction has begun and not ended: its outcome is unknown"
+            "the file is truncated: its last 5 bytes are an incomplete record and are ignored",
+            "1 transaction began and did not end: its outcome is unknown"
         ]
     );
 }

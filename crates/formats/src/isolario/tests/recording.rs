@@ -117,7 +117,7 @@ fn a_recording_of_any_history_reads_back_before_and_after_it_is_finished() {
     assert!(running.history == random);
     assert_eq!(
         running.warnings[0].message,
-        "the file has no end mark: it was cut, or its recorder did not finish"
+        "the file has no end mark: it was truncated, or its recorder did not finish"
     );
     recorder.finish().unwrap();
     let finished = crate::read(file.path()).unwrap();
@@ -159,7 +159,7 @@ fn what_is_in_flight_becomes_unknown_with_the_writes_it_meant_to_make() {
     assert!(loaded.history == expected, "{}", describe(&loaded.history, TxnId(0)));
     assert_eq!(
         loaded.warnings[1].message,
-        "2 transactions have begun and not ended: their outcome is unknown"
+        "2 transactions began and did not end: their outcome is unknown"
     );
 }
 

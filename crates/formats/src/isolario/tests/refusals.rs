@@ -75,8 +75,8 @@ fn blocks_that_make_no_sense_are_refused() {
         let error = one_txn(change).unwrap_err();
         assert!(error.contains(why), "{error}");
     };
-    refused(|block| block.txn_sessions = vec![1], "a place among 1 sessions, found 1");
-    refused(|block| block.txn_sessions = vec![-1], "a place among 1 sessions, found -1");
+    refused(|block| block.txn_sessions = vec![1], "the index of one of 1 sessions, found 1");
+    refused(|block| block.txn_sessions = vec![-1], "the index of one of 1 sessions, found -1");
     refused(|block| block.txn_ops = vec![1 << 60], "a number of operations, at most 0");
     refused(|block| block.facts = vec![1], "more values in a block");
     refused(|block| block.outcomes = vec![9], "an outcome, 0 to 2");

@@ -71,7 +71,7 @@ fn step(records: &mut SessionRecorder<'_>, session: i64, value: i64) {
 
 /// Where the reader found the end of the records.
 fn end_of(loaded: &Loaded) -> usize {
-    let message = "the file has no end mark: it was cut, or its recorder did not finish";
+    let message = "the file has no end mark: it was truncated, or its recorder did not finish";
     assert_eq!(loaded.warnings[0].message, message);
     match loaded.warnings[0].position {
         Position::Byte(at) => at as usize,

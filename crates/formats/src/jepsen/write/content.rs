@@ -215,7 +215,7 @@ impl<'h> Contents<'h> {
             Some(true) if committed => Ok(()),
             Some(false) if committed && self.workload == Workload::CasRegister => {
                 match self.history.error(txn) {
-                    Some(_) => Err(self.refuse("errors of compare-and-sets that took place")),
+                    Some(_) => Err(self.refuse("errors of compare-and-sets that were applied")),
                     None => Ok(()),
                 }
             }

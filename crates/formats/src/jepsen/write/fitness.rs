@@ -55,10 +55,10 @@ pub(super) fn check_keys(history: &History, format: &'static str) -> Result<(), 
             return Err(inexpressible(format, format!("key {key} as both register and list")));
         }
         if uses.as_list && !uses.shown_as_list {
-            return Err(inexpressible(format, format!("list {key}, of which nothing was seen")));
+            return Err(inexpressible(format, format!("list {key}, which no operation observed")));
         }
         if uses.read_as_sequence && !uses.written {
-            let what = format!("sequences in register {key}, which nobody writes");
+            let what = format!("sequences in register {key}, which no transaction writes");
             return Err(inexpressible(format, what));
         }
     }

@@ -63,10 +63,10 @@ fn check(contents: &Contents<'_>, txn: TxnId) -> Result<(), SinkError> {
     let (start, finish) = (history.start(txn), history.finish(txn));
     let unfinished = finish.is_none() && history.outcome(txn) == Outcome::Unknown;
     if start.is_none() || (finish.is_none() && !unfinished) {
-        return Err(contents.refuse("transactions without a place in the order of events"));
+        return Err(contents.refuse("transactions without a position in the order of events"));
     }
     if unfinished && history.error(txn).is_some() {
-        return Err(contents.refuse("errors without a place in the order of events"));
+        return Err(contents.refuse("errors without a position in the order of events"));
     }
     let is_first = history.session_txns(history.session_of(txn)).next() == Some(txn);
     let before = if is_first { None } else { previous_moment(history, txn) };

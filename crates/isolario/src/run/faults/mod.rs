@@ -204,7 +204,7 @@ impl Trouble {
                 Some(server) if is_starting && Instant::now() > deadline => {
                     let (seconds, words) = (PATIENCE.as_secs(), server.words());
                     return Err(RunError::Server(format!(
-                        "nothing answers at {url} after {seconds} seconds ({error}){words}"
+                        "no answer at {url} after {seconds} seconds ({error}){words}"
                     )));
                 }
                 Some(_) if is_starting => {}
@@ -337,7 +337,8 @@ impl Trouble {
         let parted = running.done.iter().any(|done| done.fault == Fault::Partition);
         match running.idle > 0 && !parted && running.failure.is_none() {
             true => {
-                let message = "the partitions did nothing: no client had anything to send or to receive meanwhile";
+                let message =
+                    "the partitions had no effect: no client sent or received anything during them";
                 Some(StopCause { message: Some(message.to_owned()), ..StopCause::default() })
             }
             false => self.failed(&running),

@@ -19,7 +19,8 @@ mod absent {
     impl Disk {
         /// Gets between an existing directory and its users, and fails to.
         pub fn over(_: &Path) -> io::Result<Disk> {
-            let words = "power fails only on Linux, where this was built with the feature `power`";
+            let words =
+                "power loss can only be simulated on Linux, by a build with the feature `power`";
             Err(io::Error::new(io::ErrorKind::Unsupported, words))
         }
 

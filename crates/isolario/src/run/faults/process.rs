@@ -58,7 +58,7 @@ pub(super) fn end(root: u32, mut child: Option<&mut Child>, how: &str) -> io::Re
         if begun.elapsed() > PATIENCE + KILLING {
             let left = left.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             return Err(io::Error::other(format!(
-                "process {left} did not end when it was killed: is it another user's?"
+                "process {left} did not end when it was killed; it may belong to another user"
             )));
         }
         if how == "KILL" || begun.elapsed() > PATIENCE {
@@ -83,7 +83,9 @@ pub(super) fn pid_in(file: &Path) -> io::Result<u32> {
     let text = fs::read_to_string(file).map_err(|error| told(&error.to_string()))?;
     let pid = text.split_whitespace().next().and_then(|word| word.parse::<u32>().ok());
     match pid {
-        Some(pid) if pid <= 1 || pid == std::process::id() => Err(told("this is no server")),
+        Some(pid) if pid <= 1 || pid == std::process::id() => {
+            Err(told("this is not the process id of a server"))
+        }
         Some(pid) if !is_running(pid) => Err(told("the process has ended")),
         Some(pid) => Ok(pid),
         None => Err(told("it does not begin with a process id")),
@@ -100,7 +102,7 @@ pub(super) fn wait_for_another(old: u32, file: &Path, control: &Control) -> io::
             _ if Instant::now() > deadline => {
                 let seconds = PATIENCE.as_secs();
                 return Err(io::Error::other(format!(
-                    "nobody started it within {seconds} seconds"
+                    "it was not started again within {seconds} seconds"
                 )));
             }
             _ => sleep(POLL),

@@ -196,7 +196,7 @@ fn stamp(node: Node<'_>) -> Result<Stamp, ProofError> {
         (Some(physical), Some(logical), None) => {
             Ok(Stamp { physical: physical.unsigned()?, logical: logical.unsigned()? })
         }
-        _ => Err(node.expected("a moment, as two numbers")),
+        _ => Err(node.expected("a point in time, as two numbers")),
     }
 }
 
