@@ -7,6 +7,7 @@ mod alone;
 mod faults;
 mod hosts;
 mod predicates_alone;
+mod rows_twice;
 mod whitebox;
 
 use std::ops::ControlFlow;
