@@ -44,8 +44,7 @@ pub(crate) fn write(
     })?;
     (0..problem.versions.key_count())
         .try_for_each(|key| choices(history, problem, KeyId::at(key), out))?;
-    sources(history, problem, out)?;
-    listed(problem, out)
+    sources(history, problem, out)
 }
 
 /// The reads that may have seen one of several versions, and the transactions that may not be there.
@@ -67,30 +66,6 @@ fn sources(history: &History, problem: &Problem, out: &mut dyn Write) -> io::Res
             write!(out, "{separator} {label}")?;
             edges(problem, Alternative::Source(candidate), out)?;
             separator = " or";
-        }
-        writeln!(out)?;
-    }
-    Ok(())
-}
-
-/// Writes a problem that is about no history.
-pub(crate) fn write_polygraph(problem: &Problem, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "problem polygraph")?;
-    (0..problem.nodes).try_for_each(|node| writeln!(out, "node {node}"))?;
-    problem.known.iter().try_for_each(|(from, to)| writeln!(out, "known {from} {to}"))?;
-    listed(problem, out)
-}
-
-/// The choices that are not about pairs of versions.
-fn listed(problem: &Problem, out: &mut dyn Write) -> io::Result<()> {
-    for choice in 0..problem.choices.len() as u32 {
-        let alternatives = problem.choices.alternatives(choice);
-        let first = alternatives.start;
-        write!(out, "choice:")?;
-        for alternative in alternatives {
-            let or = if alternative > first { " or" } else { "" };
-            write!(out, "{or} {}", problem.choices.reason(alternative).unwrap_or_default())?;
-            edges(problem, Alternative::Listed(alternative), out)?;
         }
         writeln!(out)?;
     }

@@ -7,10 +7,8 @@
 //! beginning with the same guess.
 
 mod chains;
-mod choices;
 mod dump;
 mod explain;
-mod forced;
 mod graph;
 mod guess;
 mod incarnations;
@@ -19,7 +17,6 @@ mod limits;
 mod lower;
 mod order;
 mod parts;
-pub(crate) mod polygraph;
 mod problem;
 mod pruned;
 mod reach;
