@@ -70,14 +70,6 @@ impl Problem {
         (own + self.sources.bytes()) as u64 + self.versions.bytes()
     }
 
-    /// The edges that an alternative adds by itself.
-    pub(crate) fn edges(&self, alternative: Alternative) -> Vec<Arc> {
-        match alternative {
-            Alternative::Order(precedes) => self.arcs(precedes).collect(),
-            Alternative::Source(candidate) => self.source_arcs(candidate).collect(),
-        }
-    }
-
     /// The edges that the source of a read adds by itself.
     pub(crate) fn source_arcs(&self, candidate: Candidate) -> impl Iterator<Item = Arc> + '_ {
         self.sources.arcs(self.layout, &self.versions, candidate)
