@@ -58,7 +58,6 @@ pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};
 pub use plan::{Checker, Plan, Why};
 pub use progress::{Phase, Progress, Watcher};
 pub use stop::Stop;
-pub use strong::polygraph::{CycleEdge, Polygraph, Solution};
 pub use windows::{RankedBy, WindowSizes, Windows};
 
 /// How to read a history.

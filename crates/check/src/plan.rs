@@ -5,7 +5,6 @@ mod split;
 
 pub use split::{Plan, Why};
 
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -20,7 +19,7 @@ use rustc_hash::FxHashSet;
 
 use crate::Options;
 use crate::certificate::{self, Certificate};
-use crate::conditionals::{self, Registers};
+use crate::conditionals;
 use crate::findings;
 use crate::lin;
 use crate::mini::Mini;
@@ -198,27 +197,6 @@ impl<'h> Checker<'h> {
         };
         let answer = |kind: &AnomalyKind| PatternResult { kind: *kind, verdict: verdict.clone() };
         kinds.iter().map(answer).collect()
-    }
-
-    /// Writes down the problem that a level makes of the history before anything is solved: nodes,
-    /// known edges and choices. False if the level makes none: it is a weak one, or the history is
-    /// not one of registers and lists with right reads.
-    pub fn problem(&self, level: Level, out: &mut dyn io::Write) -> io::Result<bool> {
-        if self.has_conditionals() {
-            return match Registers::new(self.history) {
-                Some(Ok(registers)) => registers.checker(&self.options).problem(level, out),
-                _ => Ok(false),
-            };
-        }
-        match self.engines() {
-            Ok(Engines { resolved, weak, .. })
-                if resolved.dependencies.reads.choices.open.is_some()
-                    && weak.plain_anomalies().is_empty() =>
-            {
-                strong::dump(resolved, level, out)
-            }
-            _ => Ok(false),
-        }
     }
 
     /// What is wrong with single reads, at every level that looks at them. Nothing where operations cannot be

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use isolario_check::{Options, check, supported};
+use isolario_check::{Options, check, patterns, supported, supported_patterns};
 use isolario_model::{
     Anomaly, AnomalyKind, Evidence, History, Inapplicable, KeyAssumption, Level, LevelResult,
-    Nodes, Reason, Verdict, VerdictKind, VersionOrder,
+    Nodes, PatternResult, Reason, Verdict, VerdictKind, VersionOrder,
 };
 use isolario_oracle::history;
 use isolario_verify::verify;
@@ -188,6 +188,20 @@ fn that_writes_follow_reads_is_assumed_anyway() {
         check(&history, supported(), &wfr),
         check(&history, supported(), &Options::default())
     );
+}
+
+/// Along the session, the initial version comes after the first one. Anomalies are found one by one all the same.
+#[test]
+fn anomalies_are_found_where_a_version_comes_before_the_initial_one() {
+    let history = history("a: w x 1\n a: r x nil");
+    let kinds: Vec<AnomalyKind> = supported_patterns().collect();
+    let found = patterns(&history, &kinds, &assuming(SEQUENTIAL));
+    let plain = patterns(&history, &kinds, &Options::default());
+    let kinds_of = |results: &[PatternResult]| -> Vec<VerdictKind> {
+        results.iter().map(|result| result.verdict.kind()).collect()
+    };
+    assert!(found.iter().any(|result| result.verdict.is_violated()));
+    assert_eq!(kinds_of(&found), kinds_of(&plain));
 }
 
 /// Lists show their order by themselves.

@@ -299,8 +299,7 @@ pub(crate) struct CheckArgs {
         long,
         value_name = "DIR",
         conflicts_with_all = [
-            "join", "follow", "pattern", "version_order", "serialization_order", "assume", "matches",
-            "dump_problem"
+            "join", "follow", "pattern", "version_order", "serialization_order", "assume", "matches"
         ]
     )]
     pub(crate) spill: Option<PathBuf>,
@@ -415,10 +414,6 @@ pub(crate) struct SearchArgs {
     /// Do not minimize the evidence, nor the part of the history that reports begin with
     #[arg(long)]
     pub(crate) no_minimize: bool,
-
-    /// Write the search problem of each level to FILE: nodes, known edges, choices
-    #[arg(long, value_name = "FILE")]
-    pub(crate) dump_problem: Option<PathBuf>,
 }
 
 /// The reports that go to files beside the result on standard output.

@@ -157,16 +157,6 @@ impl Versions {
         versions
     }
 
-    /// No keys at all.
-    pub(crate) fn none() -> Versions {
-        Versions {
-            writers: Rows::default(),
-            key_of: Vec::new(),
-            readers: Rows::default(),
-            accesses: Rows::default(),
-        }
-    }
-
     /// Some groups of versions, each as a key of its own, with other numbers for transactions. Who
     /// read initial versions is not among them. `others` access these keys, too.
     pub(crate) fn restricted(

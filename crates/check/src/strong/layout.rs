@@ -36,12 +36,6 @@ impl Layout {
         Some(Layout { level, txns: txns as u32, split, exclusive, real_time })
     }
 
-    /// Nodes that stand for nothing.
-    pub(crate) fn plain() -> Layout {
-        let level = Level::Serializable;
-        Layout { level, txns: 0, split: false, exclusive: false, real_time: false }
-    }
-
     /// The same for another number of transactions.
     pub(crate) fn with_txns(self, txns: usize) -> Layout {
         Layout { txns: txns as u32, ..self }

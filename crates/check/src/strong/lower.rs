@@ -2,7 +2,6 @@
 
 use isolario_model::{KeyId, TxnId};
 
-use super::choices::Choices;
 use super::incarnations::Incarnations;
 use super::layout::Layout;
 use super::problem::{Arc, Problem};
@@ -34,8 +33,7 @@ pub(crate) fn lower(resolved: &Resolved<'_>, layout: Layout, by_incarnation: boo
         true => Incarnations::new(dependencies.history, &versions),
         false => None,
     };
-    let choices = Choices::default();
-    Problem { layout, nodes, known, versions, moments, choices, sources, incarnations }
+    Problem { layout, nodes, known, versions, moments, sources, incarnations }
 }
 
 /// A transaction starts before it commits.

@@ -7,10 +7,7 @@
 //! beginning with the same guess.
 
 mod chains;
-mod choices;
-mod dump;
 mod explain;
-mod forced;
 mod graph;
 mod guess;
 mod incarnations;
@@ -19,7 +16,6 @@ mod limits;
 mod lower;
 mod order;
 mod parts;
-pub(crate) mod polygraph;
 mod problem;
 mod pruned;
 mod reach;
@@ -33,8 +29,6 @@ mod sources;
 mod tests;
 mod undecided;
 mod windows;
-
-use std::io;
 
 use isolario_model::{Inapplicable, Level, Point, TxnId, Verdict, Witness};
 
@@ -112,20 +106,6 @@ fn check_with(resolved: &Resolved<'_>, level: Level, options: &Options, steps: S
     let problem = lower::lower(resolved, layout, options.by_incarnation);
     let solver = Solver { resolved, dependencies, options, problem, steps };
     Decided { verdict: solver.solve(&limits), by_windows: false }
-}
-
-/// Writes down the problem of a level; false if the level makes none.
-pub(crate) fn dump(
-    resolved: &Resolved<'_>,
-    level: Level,
-    out: &mut dyn io::Write,
-) -> io::Result<bool> {
-    let dependencies = &resolved.dependencies;
-    let Some(layout) = Layout::of(level, dependencies.history.txn_count()) else {
-        return Ok(false);
-    };
-    dump::write(dependencies, &lower::lower(resolved, layout, false), out)?;
-    Ok(true)
 }
 
 struct Solver<'a, 'h> {

@@ -1,18 +1,15 @@
 //! The problem that a level makes of a history: nodes, edges that are known, and choices.
 //!
 //! The question is whether one alternative of every choice can be taken so that all edges together
-//! have no cycle. Choices are of three kinds:
+//! have no cycle. Choices are of two kinds:
 //!
 //! - An order of two versions of a key: with the earlier one first, its writer comes before the
 //!   other's, and so do all its readers. There are as many as pairs of versions, so they are not
 //!   written down; whoever needs one makes it.
 //! - The source of a read that may have seen one of several versions ([`Sources`]).
-//! - Any other is written down ([`Choices`]), with as many alternatives as it has. Whatever can be
-//!   said in this way needs no change in saturation or search.
 
 use isolario_model::TxnId;
 
-use super::choices::Choices;
 use super::incarnations::Incarnations;
 use super::layout::Layout;
 use super::sources::{Candidate, Sources};
@@ -49,8 +46,6 @@ pub(crate) enum Alternative {
     Order(Precedes),
     /// A version that a read may have seen.
     Source(Candidate),
-    /// One that is written down, by its number.
-    Listed(u32),
 }
 
 /// A history as a problem of acyclicity.
@@ -63,7 +58,6 @@ pub(crate) struct Problem {
     /// The transactions with a place in real time, by the time they finished. The node of each
     /// moment follows those of the transactions.
     pub(crate) moments: Vec<TxnId>,
-    pub(crate) choices: Choices,
     pub(crate) sources: Sources,
     /// Where writers of one key may overlap, if rows come back after a delete.
     pub(crate) incarnations: Option<Incarnations>,
@@ -73,16 +67,7 @@ impl Problem {
     /// What it takes.
     pub(crate) fn bytes(&self) -> u64 {
         let own = self.known.capacity() * size_of::<Arc>() + self.moments.len() * 4;
-        (own + self.choices.bytes() + self.sources.bytes()) as u64 + self.versions.bytes()
-    }
-
-    /// The edges that an alternative adds by itself.
-    pub(crate) fn edges(&self, alternative: Alternative) -> Vec<Arc> {
-        match alternative {
-            Alternative::Order(precedes) => self.arcs(precedes).collect(),
-            Alternative::Source(candidate) => self.source_arcs(candidate).collect(),
-            Alternative::Listed(alternative) => self.choices.arcs(alternative).to_vec(),
-        }
+        (own + self.sources.bytes()) as u64 + self.versions.bytes()
     }
 
     /// The edges that the source of a read adds by itself.

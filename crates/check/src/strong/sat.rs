@@ -11,7 +11,6 @@ use isolario_oracle::random::{Rng, Shape, generate};
 use isolario_oracle::volume;
 
 use super::layout::Layout;
-use super::polygraph::{Polygraph, Solution};
 use super::problem::{Arc, Precedes, Problem};
 use super::tests::ALL_WAYS;
 use super::{check_with, lower};
@@ -64,23 +63,6 @@ impl Sat {
             }
         }
     }
-
-    fn choose_listed(&mut self, problem: &Problem, choice: u32) {
-        let mut chosen = Vec::new();
-        for alternative in problem.choices.alternatives(choice) {
-            let condition = Lit::new(self.solver.new_var_default(), true);
-            chosen.push(condition);
-            for arc in problem.choices.arcs(alternative) {
-                // No node comes before itself.
-                let clause = match arc.0 == arc.1 {
-                    true => vec![!condition],
-                    false => vec![!condition, self.arc(*arc)],
-                };
-                self.clause(&clause);
-            }
-        }
-        self.clause(&chosen);
-    }
 }
 
 /// Whether one alternative of every choice can be taken.
@@ -98,27 +80,7 @@ pub(super) fn is_satisfiable(problem: &Problem) -> bool {
             }
         }
     }
-    for choice in 0..problem.choices.len() as u32 {
-        sat.choose_listed(problem, choice);
-    }
     sat.solver.solve_limited(&[]) == lbool::TRUE
-}
-
-/// A problem with all its pairs of versions as choices that are written down.
-fn written_down(problem: &Problem) -> Polygraph {
-    let mut polygraph = Polygraph::new(problem.nodes as u32);
-    problem.known.iter().for_each(|(from, to)| polygraph.edge(*from, *to));
-    for key in (0..problem.versions.key_count()).map(KeyId::at) {
-        let versions: Vec<Version> = problem.versions.of(key).collect();
-        for (at, second) in versions.iter().enumerate() {
-            for first in &versions[..at] {
-                let precedes = Precedes { first: *first, second: *second };
-                let edges = |precedes| ("", problem.arcs(precedes).collect());
-                polygraph.choice([edges(precedes), edges(precedes.opposite())]);
-            }
-        }
-    }
-    polygraph
 }
 
 #[test]
@@ -145,9 +107,6 @@ fn the_solver_agrees_with_a_sat_solver() {
         let layout = Layout::of(level, history.txn_count()).unwrap();
         let problem = lower::lower(&resolved, layout, false);
         let expected = is_satisfiable(&problem);
-        let solution = written_down(&problem).solve(&options);
-        assert_eq!(matches!(solution, Solution::Order(_)), expected, "{level} {seed}");
-        assert_eq!(matches!(solution, Solution::None(_)), !expected, "{level} {seed}");
         for steps in ALL_WAYS {
             let verdict = check_with(&resolved, level, &options, steps).verdict;
             let found = matches!(verdict, Verdict::Satisfied(_));

@@ -15,7 +15,6 @@ use isolario_model::{KeyId, Limit, TxnId};
 use rayon::prelude::*;
 
 use super::chains::Chains;
-use super::forced::Forced;
 use super::graph::Graph;
 use super::limits::Limits;
 use super::parts::{Part, parts};
@@ -48,9 +47,8 @@ pub(crate) enum Saturation {
 
 /// What is known and settled, as edges.
 pub(crate) fn edges(problem: &Problem, settled: &Settled) -> Vec<Arc> {
-    let taken = settled.forced.arcs.iter().map(|(arc, _)| arc);
     let sources = settled.pruned.arcs.iter().map(|(arc, _)| arc);
-    problem.known.iter().chain(&settled.arcs).chain(taken).chain(sources).copied().collect()
+    problem.known.iter().chain(&settled.arcs).chain(sources).copied().collect()
 }
 
 /// Settles what follows from the known edges. `nodes` is a topological order of the graph, and
@@ -84,11 +82,9 @@ pub(crate) fn saturate(
         if let Some(limit) = limits.reached(0) {
             return Saturation::Stopped(limit, settled);
         }
-        if !(settled.forced.round(&problem.choices, &reach) || is_new) {
-            // A choice that is written down may tie any nodes together.
-            let is_plain = problem.choices.len() == 0;
+        if !is_new {
             let whole = (&graph, nodes.as_slice());
-            let parts = is_plain.then(|| parts(problem, &settled.pruned, whole, chains, &reach));
+            let parts = Some(parts(problem, &settled.pruned, whole, chains, &reach));
             return Saturation::Settled { graph, nodes, settled, parts };
         }
         drop(reach);
@@ -113,8 +109,6 @@ pub(crate) struct Settled {
     pub(crate) rounds: Vec<u32>,
     /// How the first facts are known, which follow from nothing else.
     pub(crate) given: Vec<KnownBy>,
-    /// The alternatives of other choices that had to be taken.
-    pub(crate) forced: Forced,
     /// What is known of the sources of reads.
     pub(crate) pruned: Pruned,
     /// How many pairs of versions the last round found in an order.
@@ -151,7 +145,7 @@ impl Settled {
     /// What they take.
     pub(crate) fn bytes(&self) -> usize {
         self.facts.capacity() * size_of::<Precedes>()
-            + (self.arcs.capacity() + self.forced.arcs.capacity()) * size_of::<(Arc, u32)>()
+            + self.arcs.capacity() * size_of::<(Arc, u32)>()
             + self.pruned.bytes()
     }
 

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use isolario_model::{KeyId, Limit, TxnId};
 use rayon::prelude::*;
 
-use super::choices::Choices;
 use super::explain::CycleArc;
 use super::graph::Graph;
 use super::incarnations::Incarnations;
@@ -159,7 +158,6 @@ impl PartProblem {
                 known,
                 versions,
                 moments: Vec::new(),
-                choices: Choices::default(),
                 sources,
                 incarnations: restrict(&whole.incarnations),
             },

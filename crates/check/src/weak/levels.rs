@@ -227,6 +227,7 @@ impl<'h> Weak<'h> {
 
     /// What refutes every level from read atomic up by itself: wrong reads, repeated reads that
     /// disagree, and cycles of session order and reads.
+    #[cfg(test)]
     pub(crate) fn plain_anomalies(&self) -> Vec<Anomaly> {
         [&self.wrong_reads(), self.base_cycles()].concat()
     }

@@ -34,6 +34,9 @@ pub(super) fn find(
     let mut order = Order::new(order.to_vec());
     let listed = dependencies.reads.version_order.iter().map(|edge| (edge.before, edge.after));
     let mut demanded: Vec<Demand> = listed.collect();
+    if demanded.iter().any(|(_, after)| after.is_init()) {
+        return None;
+    }
     let mut denied = examine(&Examined { dependencies, writes, order: &order }, level)?;
     let places = order.places();
     let denies = |(before, after): &&Demand| places[before.index()] >= places[after.index()];

@@ -15,23 +15,6 @@ fn stating(writers: [u32; 2]) -> Options {
 }
 
 #[test]
-fn without_a_version_order_there_is_one_choice() {
-    let history = Draft::parse(EXAMPLE).unwrap().history().unwrap();
-    let mut text = Vec::new();
-    let checker = Checker::new(&history, Options::default());
-    assert!(checker.problem(Level::Serializable, &mut text).unwrap());
-    let expected = "problem serializable
-node 0 #0
-node 1 #1
-node 2 #2
-known 0 2 wr
-choice x: #0 before #1 0>1 2>1 or #1 before #0 1>0
-";
-    assert_eq!(String::from_utf8(text).unwrap(), expected);
-    assert!(!checker.problem(Level::Causal, &mut Vec::new()).unwrap());
-}
-
-#[test]
 fn the_version_order_leaves_one_order_of_transactions() {
     let history = Draft::parse(EXAMPLE).unwrap().history().unwrap();
     for (stated, expected) in [([0, 1], [0, 2, 1]), ([1, 0], [1, 0, 2])] {

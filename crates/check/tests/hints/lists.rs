@@ -96,16 +96,3 @@ fn weak_levels_of_lists_are_those_of_their_last_elements_in_the_order_that_lists
     }
     assert!(satisfied > 100 && violated > 100, "{satisfied} {violated}");
 }
-
-#[test]
-fn what_lists_show_is_given_in_the_problem() {
-    let draft = isolario_oracle::Draft::parse("a: append x 1\nb: append x 2\nc: r x [1]").unwrap();
-    let history = draft.history().unwrap();
-    let checker = isolario_check::Checker::new(&history, Options::default());
-    let mut text = Vec::new();
-    assert!(checker.problem(Level::Serializable, &mut text).unwrap());
-    let text = String::from_utf8(text).unwrap();
-    assert!(text.contains("\ngiven x: #0 before #1 0>1 2>1\n"), "{text}");
-    let serial = check(&history, &[Level::Serializable], &Options::default());
-    assert!(matches!(serial[0].verdict, Verdict::Satisfied(_)));
-}

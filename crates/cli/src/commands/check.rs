@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use isolario::check::{self, Checker, Options, Plan, RankedBy, Stop, Why, WindowSizes, Windows};
 use isolario::db::Claim;
 use isolario::model::{
-    History, KeyAssumption, Level, LevelResult, Outcome as TxnOutcome, RunRecord, TxnId,
+    History, KeyAssumption, LevelResult, Outcome as TxnOutcome, RunRecord, TxnId,
 };
 use isolario::report::words::test_name;
 use isolario::report::{
@@ -36,7 +36,6 @@ use crate::load::{
     LoadedHistory, ask_for_matches, load, read_serialization_order, read_version_order,
     report_remarks,
 };
-use crate::outfile::write_whole;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::reports::{Files, renderer, tell};
@@ -195,10 +194,6 @@ impl Checking<'_> {
                     };
                     let written = proof.write(&options, &name, file);
                     self.is_lost |= !tell(written, "the proof", file, console);
-                }
-                if let Some(file) = &self.config.dump_problem {
-                    let written = dump_problems(&checker, &request.levels, file);
-                    self.is_lost |= !tell(written, "the problem", file, console);
                 }
                 Ok(judgement.into())
             }
@@ -511,16 +506,6 @@ fn plan_in_words(plan: Plan) -> &'static str {
         }
         _ => "decided on the full history (no commit order needed)",
     }
-}
-
-/// Writes down the problems that levels make of a history.
-fn dump_problems(checker: &Checker<'_>, levels: &[Level], file: &Path) -> Result<(), Failure> {
-    write_whole(file, |out| {
-        for level in levels {
-            checker.problem(*level, out)?;
-        }
-        Ok(())
-    })
 }
 
 fn timing(loaded: &LoadedHistory, begun: Instant) -> Timing {

@@ -205,11 +205,8 @@ impl<'i> Levels<'_, 'i> {
     /// Says that all is well, unless something is open. Whoever wants more than that line gets the answer
     /// of a check.
     fn end(&mut self, path: &Path, console: &mut Console) -> Result<Followed, Failure> {
-        let Check { form, proof, reports, dump_problem, .. } = self.config;
-        let is_enough = *form == ReportForm::Human
-            && proof.is_none()
-            && dump_problem.is_none()
-            && !reports.are_wanted();
+        let Check { form, proof, reports, .. } = self.config;
+        let is_enough = *form == ReportForm::Human && proof.is_none() && !reports.are_wanted();
         if !is_enough {
             return Ok(Followed::UntilDoubt);
         }

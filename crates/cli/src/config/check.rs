@@ -43,8 +43,6 @@ pub(crate) struct Check {
     pub(crate) serialization_order: Option<SerializationOrder>,
     /// Who says what predicates match that cannot be evaluated.
     pub(crate) matches: Option<MatchesBy>,
-    /// Where the problems that levels make go; then there is one history.
-    pub(crate) dump_problem: Option<PathBuf>,
     /// The form of the result.
     pub(crate) form: ReportForm,
     /// The reports that go to files.
@@ -118,11 +116,6 @@ impl Check {
             let message = format!("--proof takes one history, but {count} are given");
             return Err(Failure::new(message).with_hint("check them one by one"));
         }
-        if args.search.dump_problem.is_some() && args.histories.len() > 1 {
-            let count = args.histories.len();
-            let message = format!("--dump-problem takes one history, but {count} are given");
-            return Err(Failure::new(message).with_hint("check them one by one"));
-        }
         let mut question = Question::build(&args.level, &args.pattern)?;
         let serialization_order = args.search.serialization_order.clone();
         let serialization_order = serialization_order.map(SerializationOrder::of);
@@ -150,7 +143,6 @@ impl Check {
             version_order: args.search.version_order,
             serialization_order,
             matches: args.search.matches,
-            dump_problem: args.search.dump_problem,
             form,
             reports,
         })
@@ -226,8 +218,7 @@ impl Spill {
             && args.search.version_order.is_none()
             && args.search.serialization_order.is_none()
             && args.search.assume.is_empty()
-            && args.search.matches.is_none()
-            && args.search.dump_problem.is_none();
+            && args.search.matches.is_none();
         Ok(args
             .memory
             .filter(|_| is_plain)
@@ -272,7 +263,6 @@ fn refuse_clashes(args: &CheckArgs) -> Result<(), Failure> {
         .writing("--junit", args.reports.junit.as_ref())
         .writing("--bug-report", args.reports.bug_report.as_ref())
         .writing("--proof", args.proof.as_ref())
-        .writing("--dump-problem", args.search.dump_problem.as_ref())
         .refuse_clashes()
 }
 

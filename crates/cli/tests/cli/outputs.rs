@@ -9,8 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::sandbox::{FINE, Sandbox};
 
-const CHECK_OUTPUTS: [&str; 6] =
-    ["--report", "--dot", "--svg", "--junit", "--proof", "--dump-problem"];
+const CHECK_OUTPUTS: [&str; 5] = ["--report", "--dot", "--svg", "--junit", "--proof"];
 
 /// A violation that takes search, so that every output has something to hold.
 const SKEW: &str = "\

@@ -50,7 +50,7 @@ fn a_junit_file_holds_what_standard_output_would() {
 fn a_place_where_no_file_can_be_is_refused_before_the_work() {
     let sandbox = Sandbox::new();
     let mut shown = Vec::new();
-    for flag in ["--report", "--dot", "--svg", "--junit", "--proof", "--dump-problem"] {
+    for flag in ["--report", "--dot", "--svg", "--junit", "--proof"] {
         shown.push(sandbox.transcript(&["check", flag, "no-such-dir/out", "fine.txt"]));
     }
     shown.push(sandbox.transcript(&["check", "--report", ".", "fine.txt"]));

@@ -10,7 +10,7 @@ mod lemmas;
 
 use std::collections::BTreeMap;
 
-use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, Reason, TxnId};
+use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, TxnId};
 
 use super::problem::{Arc, Problem, Under};
 use super::saturate::Settled;
@@ -39,13 +39,6 @@ pub(crate) struct Explainer<'a> {
 }
 
 impl Explainer<'_> {
-    /// Why an edge is known; none for steps within a transaction and along moments in real time.
-    pub(crate) fn known(&self, (from, to): Arc) -> Option<Reason> {
-        let layout = self.problem.layout;
-        let (from_txn, to_txn) = (layout.txn(from)?, layout.txn(to)?);
-        (from_txn != to_txn).then(|| Reasons { explainer: self }.seen((from, to), from_txn, to_txn))
-    }
-
     /// Explains cycles of settled edges, each an anomaly of its own.
     pub(crate) fn cycles(&self, cycles: &[Vec<u32>]) -> Findings {
         let arcs = Arcs::new(self.problem, self.settled);

@@ -1,13 +1,11 @@
 //! Variables and literals: one variable per order of two versions, one literal for each way; and
-//! one per version that a read may have seen, per transaction that may not be there, and per
-//! alternative that is written down.
+//! one per version that a read may have seen and per transaction that may not be there.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
 use crate::resolved::Version;
-use crate::strong::choices::Choices;
 use crate::strong::problem::{Alternative, Precedes, Problem, Under};
 use crate::strong::sources::Candidate;
 
@@ -52,10 +50,6 @@ impl Label {
         Label { one, other }
     }
 
-    pub(crate) fn first(self) -> Literal {
-        self.one
-    }
-
     /// Its literals; one may come twice.
     pub(crate) fn literals(self) -> [Literal; 2] {
         [self.one, self.other]
@@ -71,8 +65,6 @@ enum Subject {
     Source(Candidate),
     /// A transaction that is there; the other literal is that it is not.
     There,
-    /// An alternative that is written down; the other literal is to do without it.
-    Listed(u32),
 }
 
 /// The choices that have been made variables.
@@ -80,8 +72,6 @@ enum Subject {
 pub(crate) struct Variables {
     subjects: Vec<Subject>,
     orders: FxHashMap<Precedes, u32>,
-    /// The variable of the first alternative of each choice that is written down.
-    listed: FxHashMap<u32, u32>,
     /// By read, the variables of its candidates.
     sources: FxHashMap<u32, Range<u32>>,
     candidates: FxHashMap<Candidate, u32>,
@@ -160,17 +150,6 @@ impl Variables {
         self.there.get(&number).map(|var| Literal(2 * var))
     }
 
-    /// Makes the alternatives of a choice variables. Returns the literals that take them, if they
-    /// are new.
-    pub(crate) fn list(&mut self, choices: &Choices, choice: u32) -> Option<Vec<Literal>> {
-        let next = self.subjects.len() as u32;
-        if *self.listed.entry(choice).or_insert(next) != next {
-            return None;
-        }
-        self.subjects.extend(choices.alternatives(choice).map(Subject::Listed));
-        Some((next..self.subjects.len() as u32).map(|var| Literal(2 * var)).collect())
-    }
-
     /// The literals of which one has to be taken beside that of a variable, if there are such.
     pub(crate) fn siblings(
         &self,
@@ -181,11 +160,6 @@ impl Variables {
             Subject::Order(_) | Subject::There => return None,
             Subject::Source(candidate) => {
                 self.sources.get(&problem.sources.read_of(candidate))?.clone()
-            }
-            Subject::Listed(alternative) => {
-                let choice = problem.choices.choice(alternative);
-                let first = *self.listed.get(&choice)?;
-                first..first + problem.choices.alternatives(choice).len() as u32
             }
         };
         Some(vars.map(|var| Literal(2 * var)))
@@ -200,7 +174,6 @@ impl Variables {
             Subject::Order(first) => Some(Alternative::Order(first.opposite())),
             Subject::Source(candidate) => is_first.then_some(Alternative::Source(candidate)),
             Subject::There => None,
-            Subject::Listed(alternative) => is_first.then_some(Alternative::Listed(alternative)),
         }
     }
 
@@ -225,14 +198,6 @@ impl Variables {
     pub(crate) fn source(&self, literal: Literal) -> Option<Candidate> {
         match self.alternative(literal) {
             Some(Alternative::Source(candidate)) => Some(candidate),
-            _ => None,
-        }
-    }
-
-    /// The alternative that is written down and that a literal takes, if it does.
-    pub(crate) fn listed(&self, literal: Literal) -> Option<u32> {
-        match self.alternative(literal) {
-            Some(Alternative::Listed(alternative)) => Some(alternative),
             _ => None,
         }
     }

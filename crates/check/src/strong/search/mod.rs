@@ -14,7 +14,6 @@ mod literal;
 mod proof;
 mod propagate;
 mod sources;
-mod touched;
 
 use isolario_model::{KeyId, Limit};
 
@@ -27,10 +26,9 @@ use super::undecided::{Undecided, undecided};
 use crate::Phase;
 use forget::Schedule;
 use heap::Heap;
-use proof::{Inference, Proof};
+use proof::Proof;
 
 pub(crate) use proof::Refutation;
-use touched::Touched;
 
 /// After so many conflicts, the order no longer says which alternative is tried first.
 const TRUST_ORDER_FOR: u64 = 5_000;
@@ -91,7 +89,6 @@ pub(crate) struct Search<'p, 'g> {
     pub(crate) conflicts: u64,
     seen: Vec<bool>,
     is_dirty: Vec<bool>,
-    touched: Touched,
     /// Per candidate, whether it is known that the read did not see it; empty if nothing is known.
     gone: &'p [bool],
     /// The keys with reads whose candidates are variables.
@@ -116,7 +113,6 @@ impl<'p, 'g> Search<'p, 'g> {
             conflicts: 0,
             seen: Vec::new(),
             is_dirty: vec![false; problem.versions.key_count()],
-            touched: Touched::new(problem),
             gone: &[],
             open_keys: Vec::new(),
         }
@@ -135,8 +131,7 @@ impl<'p, 'g> Search<'p, 'g> {
     /// Searches, with at most so many conflicts.
     pub(crate) fn run(&mut self, limits: &Limits<'_>, most_conflicts: Option<u64>) -> SearchEnd {
         let all: Vec<KeyId> = (0..self.problem.versions.key_count()).map(KeyId::at).collect();
-        let listed: Vec<u32> = (0..self.problem.choices.len() as u32).collect();
-        self.open(&all, &listed);
+        self.open(&all);
         let phase = most_conflicts.map_or(Phase::Searching, |_| Phase::Guessing);
         let (mut turns, mut run, mut left) = (0u64, 1, RUN);
         loop {
@@ -170,11 +165,11 @@ impl<'p, 'g> Search<'p, 'g> {
             }
             if !self.decide() {
                 let moved = self.order.take_moved();
-                let (mut keys, listed) = (self.dirty_keys(&moved), self.touched.by(&moved));
+                let mut keys = self.dirty_keys(&moved);
                 keys.extend(self.keys_of_open_reads());
                 keys.sort_unstable();
                 keys.dedup();
-                if !self.open(&keys, &listed) {
+                if !self.open(&keys) {
                     return SearchEnd::Solution;
                 }
             }
@@ -191,9 +186,8 @@ impl<'p, 'g> Search<'p, 'g> {
         limits.reached(self.bytes())
     }
 
-    /// Makes the open choices about some keys, and those of some that are written down, variables.
-    /// False if there are none.
-    fn open(&mut self, keys: &[KeyId], listed: &[u32]) -> bool {
+    /// Makes the open choices about some keys variables. Returns whether there are any.
+    fn open(&mut self, keys: &[KeyId]) -> bool {
         let (taken, is_there) = (|read| self.taken(read), |number| self.is_there(number));
         let Undecided { orders, reads } =
             undecided(self.problem, &self.order, keys, &taken, &is_there);
@@ -201,12 +195,7 @@ impl<'p, 'g> Search<'p, 'g> {
             self.open_order(*precedes);
         }
         reads.iter().for_each(|read| self.open_read(*read));
-        let order = &self.order;
-        let is_forward = |(from, to): Arc| order.rank(from) < order.rank(to);
-        let is_open = |choice: &u32| !self.problem.choices.has_one(*choice, is_forward);
-        let open: Vec<u32> = listed.iter().copied().filter(is_open).collect();
-        open.iter().for_each(|choice| self.open_listed(*choice));
-        !orders.is_empty() || !reads.is_empty() || !open.is_empty()
+        !orders.is_empty() || !reads.is_empty()
     }
 
     fn open_order(&mut self, precedes: Precedes) {
@@ -219,27 +208,6 @@ impl<'p, 'g> Search<'p, 'g> {
                 }
             }
         }
-    }
-
-    /// Makes the alternatives of a choice variables, of which one must be taken. At most one need not
-    /// be said: see [`Choices`](super::choices::Choices).
-    fn open_listed(&mut self, choice: u32) {
-        let Some(literals) = self.variables.list(&self.problem.choices, choice) else { return };
-        literals.iter().for_each(|literal| self.add_variable(*literal));
-        let step = self.proof.add(Inference::Choice { read: None });
-        let number = self.lemmas.len() as u32;
-        match literals[..] {
-            [] => {}
-            [only] => {
-                self.back_to(0);
-                self.set(only, Some(number));
-            }
-            [first, second, ..] => {
-                self.watches[first.index()].push(number);
-                self.watches[second.index()].push(number);
-            }
-        }
-        self.lemmas.push(Lemma { literals, step, span: 0 });
     }
 
     fn add_variable(&mut self, phase: Literal) {
@@ -303,10 +271,8 @@ impl<'p, 'g> Search<'p, 'g> {
             return Literal(2 * var + 1);
         }
         let free = siblings.filter(|literal| trusts_order && !self.is_false(*literal));
-        let distance = |literal: &Literal| match self.variables.source(*literal) {
-            Some(candidate) => self.distance(candidate),
-            None => (false, self.leads_back(*literal)),
-        };
+        let source = |literal: &Literal| self.variables.source(*literal);
+        let distance = |literal: &Literal| source(literal).map(|source| self.distance(source));
         free.min_by_key(distance).unwrap_or(phase)
     }
 
@@ -316,9 +282,6 @@ impl<'p, 'g> Search<'p, 'g> {
             Some(Alternative::Order(precedes)) => self.farthest_back(self.problem.arcs(precedes)),
             Some(Alternative::Source(candidate)) => {
                 self.farthest_back(self.problem.source_arcs(candidate))
-            }
-            Some(Alternative::Listed(alternative)) => {
-                self.farthest_back(self.problem.choices.arcs(alternative).iter().copied())
             }
             None => 0,
         }

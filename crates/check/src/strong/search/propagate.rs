@@ -37,9 +37,6 @@ impl Search<'_, '_> {
                 let conflict = self.insert_all(literal, problem.source_arcs(candidate));
                 conflict.or_else(|| self.before_overwriters(literal, candidate))
             }
-            Alternative::Listed(alternative) => {
-                self.insert_all(literal, problem.choices.arcs(alternative).iter().copied())
-            }
         }
     }
 

@@ -5,7 +5,6 @@ use isolario_model::{KeyId, OpId, TxnId};
 use super::Question;
 use crate::graph::{Rows, interval};
 use crate::resolved::{Reader, Version, VersionEdge, Versions, writes};
-use crate::strong::choices::Choices;
 use crate::strong::layout::Layout;
 use crate::strong::problem::{Arc, Precedes, Problem};
 use crate::strong::sources::{OpenRead, Sources};
@@ -289,7 +288,6 @@ impl<'q, I: Fn(u32) -> bool> Few<'q, I> {
             known,
             versions: versions.into(),
             moments: Vec::new(),
-            choices: Choices::default(),
             sources,
             incarnations: None,
         };
