@@ -47,7 +47,8 @@ pub(crate) fn check(checker: &Checker<'_>, levels: &[Level]) -> Vec<LevelResult>
         _ if level.needs().single_operations => checker.decide(level),
         (Some(Ok(registers)), Some(by_key)) => match &by_row {
             Some(by_row) if is_by_row(level) => registers.decide_by_row(by_row, by_key, level),
-            _ => registers.decide(by_key, level),
+            Some(_) => registers.decide_by_key(by_key, level),
+            None => registers.decide(by_key, level),
         },
         (Some(Err(reason)), _) => LevelResult {
             level,
@@ -173,6 +174,13 @@ impl<'h> Registers<'h> {
                 LevelResult { verdict, ..result }
             }
         }
+    }
+
+    /// Decides a level at which a key is one row, which says nothing about levels at which it is not.
+    fn decide_by_key(&self, by_key: &Checker<'_>, level: Level) -> LevelResult {
+        let mut result = self.decide(by_key, level);
+        Deleters::new(self.view.history()).claim_no_more(&mut result);
+        result
     }
 
     /// Whether a level forbids what nothing explains.

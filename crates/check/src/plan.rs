@@ -24,7 +24,7 @@ use crate::findings;
 use crate::lin;
 use crate::mini::Mini;
 use crate::minimal::minimal;
-use crate::predicates;
+use crate::predicates::{self, Deleters};
 use crate::replay;
 use crate::resolved::{BlindWrite, MetRows, RESOLVED, Resolved, first_outside};
 use crate::serial::Serial;
@@ -232,18 +232,23 @@ impl<'h> Checker<'h> {
         if self.has_conditionals() && !is_stated {
             return conditionals::check(self, levels);
         }
+        if is_stated || !self.history.may_reuse_rows() {
+            return levels.iter().map(|level| self.decide(*level)).collect();
+        }
         let by_row = |level: &&Level| predicates::is_by_row(**level);
-        let by_row: Vec<Level> = match !is_stated && self.history.may_reuse_rows() {
-            true => levels.iter().filter(by_row).copied().collect(),
-            false => Vec::new(),
-        };
+        let by_row: Vec<Level> = levels.iter().filter(by_row).copied().collect();
         let mut of_rows = match by_row.is_empty() {
             true => Vec::new(),
             false => predicates::check(self.history, &by_row, &self.options),
         };
+        let deleters = Deleters::new(self.history);
         let mut decide = |level: &Level| {
-            let of_row = of_rows.iter().position(|result| result.level == *level);
-            of_row.map_or_else(|| self.decide(*level), |at| of_rows.swap_remove(at))
+            if let Some(at) = of_rows.iter().position(|result| result.level == *level) {
+                return of_rows.swap_remove(at);
+            }
+            let mut result = self.decide(*level);
+            deleters.claim_no_more(&mut result);
+            result
         };
         levels.iter().map(&mut decide).collect()
     }

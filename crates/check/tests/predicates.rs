@@ -475,6 +475,10 @@ fn rows_come_back_with_and_without_predicates() {
     for txns in [lost, &asked, &inserted] {
         assert_eq!(kinds(txns, SI), [AnomalyKind::LostUpdate], "{txns}");
         assert!(holds(&in_rows(txns), SI) && !holds(&in_rows(txns), SER), "{txns}");
+        // That a key is one row at serializability rules out no level at which it is several.
+        let Verdict::Violated(findings) = verdict(&in_rows(txns), SER) else { panic!("{txns}") };
+        let rules_out = |level| findings.anomalies.iter().any(|a| a.rules_out.contains(level));
+        assert!(rules_out(SER) && !rules_out(SI), "{txns}: {findings:?}");
         let kept = in_rows(&txns.replace("delete x", "w x 3"));
         assert_eq!(kinds(&kept, SI), [AnomalyKind::LostUpdate], "{kept}");
         for level in

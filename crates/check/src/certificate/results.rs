@@ -22,7 +22,7 @@ const ROWS_TOLD: usize = 10;
 pub(super) struct Compared {
     /// What differs if a row is one object, and if each of its incarnations is one.
     pub(super) differs: [Option<Evidence>; 2],
-    /// The versions that a sum or an extreme was taken over, those of others.
+    /// The versions of other transactions that a sum or an extreme was taken over, and those of former rows.
     pub(super) reads: Vec<Version>,
 }
 
@@ -31,6 +31,16 @@ pub(super) struct Compared {
 struct Due {
     key: KeyId,
     version: Met,
+}
+
+impl Due {
+    /// The version, if another transaction wrote it.
+    fn of_other(&self) -> Option<Version> {
+        match self.version {
+            Met::Version(version) => Some(version),
+            Met::Own(_) => None,
+        }
+    }
 }
 
 /// Which version of a row an operation met.
@@ -94,25 +104,28 @@ impl Certificate<'_> {
             Op::PredicateRead { rows: Some(rows), .. } => {
                 let shows =
                     |due: &Due, row: &RowView| self.shows(due, history.row_version_word(row));
-                self.compare_rows(asked, rows, due, maybe, shows)
+                let (differs, formers) = self.compare_rows(asked, rows, due, maybe, shows);
+                reads.extend(formers.iter().filter_map(Due::of_other));
+                differs
             }
             Op::PredicateWrite { rows: Some(rows), .. } => {
-                self.compare_rows(asked, rows, due, maybe, |_, _| true)
+                self.compare_rows(asked, rows, due, maybe, |_, _| true).0
             }
             Op::Aggregate { function, result: Some(result), .. } => {
+                let differs = self.compare_aggregate(asked, function, result, due, maybe)?;
                 if !matches!(function, Aggregate::Count | Aggregate::Exists) {
-                    reads.extend(due.iter().filter_map(|due| match due.version {
-                        Met::Version(version) => Some(version),
-                        Met::Own(_) => None,
-                    }));
+                    let has_formers = matches!(differs, [Some(_), None]);
+                    let formers = if has_formers { maybe } else { &[] };
+                    reads.extend(due.iter().chain(formers).filter_map(Due::of_other));
                 }
-                self.compare_aggregate(asked, function, result, due, maybe)?
+                differs
             }
             _ => [None, None],
         };
         Ok(Compared { differs, reads })
     }
 
+    /// Returns what differs, and the former rows that the operation found.
     fn compare_rows(
         &self,
         asked: &Asked,
@@ -120,13 +133,14 @@ impl Certificate<'_> {
         due: &[Due],
         maybe: &[Due],
         shows: impl Fn(&Due, &RowView) -> bool,
-    ) -> [Option<Evidence>; 2] {
+    ) -> ([Option<Evidence>; 2], Vec<Due>) {
         let mut seen: Vec<&RowView> = rows.iter().collect();
         seen.sort_by_key(|row| row.key);
         let strictly = self.different_rows(asked, &seen, due, &shows);
         if strictly.is_none() || maybe.is_empty() {
-            return [strictly.clone(), strictly];
+            return ([strictly.clone(), strictly], Vec::new());
         }
+        let mut formers = Vec::new();
         for old in maybe {
             let due = due.iter().filter(|due| due.key == old.key).count();
             let of_key = seen.iter().filter(|row| row.key == old.key).count();
@@ -135,10 +149,11 @@ impl Certificate<'_> {
                 && let Some(at) = seen.iter().position(is_old)
             {
                 seen.remove(at);
+                formers.push(*old);
             }
         }
         let apart = self.different_rows(asked, &seen, due, &shows);
-        [strictly, apart]
+        ([strictly, apart], formers)
     }
 
     /// What tells rows from those that are due, both sorted by key.

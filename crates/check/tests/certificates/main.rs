@@ -312,6 +312,33 @@ fn a_former_row_that_looks_like_an_intermediate_write_is_none() {
     }
 }
 
+/// T3 read the former row, so it comes before T2, of which it read y. The row is read whether or not it looks like
+/// the transaction's own one, and by a sum, too.
+#[test]
+fn a_former_row_is_read_whatever_it_looks_like() {
+    let certificate = r#"
+        {"key": "x", "writers": ["T1", "T2", "T3"]}
+        {"txn": "T3", "op": 2, "versions": [["x", "T1"]]}"#;
+    for (own, read) in [
+        (2, "select value < 3 -> {x: 1, x: 2}"),
+        (1, "select value < 3 -> {x: 1, x: 1}"),
+        (2, "aggregate sum(value) where value < 3 -> 3"),
+    ] {
+        let of = |y: u8| {
+            format!("T1: w x 1\nT2: delete x, w y 5\nT3: r y {y}, w x {own}, {read}\nT4: w y 6")
+        };
+        let [late, other] = [of(5), of(6)].map(|text| history(&in_rows(&text)));
+        let stated =
+            |y: &str| format!("{}\n{{\"key\": \"y\", \"writers\": {y}}}", in_rows(certificate));
+        let orders = [stated(r#"["T2", "T4"]"#), stated(r#"["T4", "T2"]"#)];
+        for level in [Level::ConsistentView, Level::SnapshotIsolation, Level::RepeatableRead] {
+            assert!(!satisfies(&late, &orders[0], level), "{level}: {read}");
+            assert!(satisfies(&other, &orders[1], level), "{level}: {read}");
+        }
+        assert!(satisfies(&late, &orders[0], Level::AdyaReadCommitted), "{read}");
+    }
+}
+
 /// A transaction deletes its own row by a predicate that the former one of its key does not satisfy, which is
 /// still there, then. Its own was another row all the same, though it left nothing.
 #[test]

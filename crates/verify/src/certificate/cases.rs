@@ -25,7 +25,7 @@ impl Certificate<'_> {
         for cycle in cycles {
             self.is_forbidden_cycle(level, kind, cycle)?;
             // One that takes a read to have seen two versions is no case at all.
-            refuted.extend(self.supposes(cycle));
+            refuted.extend(self.supposes(level, cycle));
         }
         let mut reads: BTreeMap<(OpId, KeyId), Vec<usize>> = BTreeMap::new();
         for (op, key) in refuted.iter().flat_map(|supposed| supposed.keys()) {
@@ -39,12 +39,12 @@ impl Certificate<'_> {
     }
 
     /// What a cycle takes open reads to have seen; none if it contradicts itself.
-    pub(super) fn supposes(&self, cycle: &[Edge]) -> Option<Supposed> {
+    pub(super) fn supposes(&self, level: Level, cycle: &[Edge]) -> Option<Supposed> {
         let mut supposed = Supposed::new();
         for edge in cycle {
-            let (key, read, writer) = match edge.reason {
-                Reason::Read { key, read, .. } => (key, read, edge.from),
-                Reason::AntiDependency { key, read, writer, .. } => (key, read, writer),
+            let (key, read, writer, is_read) = match edge.reason {
+                Reason::Read { key, read, .. } => (key, read, edge.from, true),
+                Reason::AntiDependency { key, read, writer, .. } => (key, read, writer, false),
                 _ => continue,
             };
             let place = self.place(writer, key)?;
@@ -52,9 +52,10 @@ impl Certificate<'_> {
             if candidates.len() < 2 {
                 continue;
             }
-            // Where the version is none that was read, it is one that came before.
-            let is_it = candidates.contains(&place);
-            let fits = |seen: &usize| if is_it { *seen == place } else { *seen > place };
+            // A search for the key depends on an insert or a delete whether it saw that version or a later one.
+            let is_change =
+                is_read && self.is_search(level, read, key) && self.changes_presence(key, place);
+            let fits = |seen: &usize| *seen == place || is_change && *seen > place;
             let of_read = supposed.entry((read, key)).or_insert(candidates);
             of_read.retain(fits);
             if of_read.is_empty() {

@@ -1,8 +1,8 @@
 //! Edges of a cycle, each compared with what history and certificate say.
 
 use isolario_model::{
-    AnomalyKind, Edge, EdgeKind, KeyId, Level, Op, OpId, Outcome, Reason, TxnId, ValueRef,
-    VersionOrder, Visible,
+    AnomalyKind, Edge, EdgeKind, KeyId, Level, Op, OpId, Outcome, Reason, TxnId, VersionOrder,
+    Visible,
 };
 
 use super::rows::Certificate;
@@ -20,7 +20,7 @@ impl Certificate<'_> {
         cycle: &[Edge],
     ) -> Result<(), Refusal> {
         self.is_forbidden_cycle(level, kind, cycle)?;
-        if self.supposes(cycle).is_none_or(|supposed| !supposed.is_empty()) {
+        if self.supposes(level, cycle).is_none_or(|supposed| !supposed.is_empty()) {
             return refuse(kind, "a read may have seen another version, which is equal");
         }
         // Who read the same version as another one is overtaken by one of the two alone.
@@ -71,7 +71,8 @@ impl Certificate<'_> {
             Reason::Read { key, read, write } => {
                 let place = self.place(from, key);
                 let version = place.and_then(|place| self.row(key).get(place));
-                version.is_some_and(|version| version.write == write)
+                from != to
+                    && version.is_some_and(|version| version.write == write)
                     && self.is_of(read, to)
                     && place.is_some_and(|place| {
                         self.may_have_read(to, read, key, place)
@@ -131,11 +132,9 @@ impl Certificate<'_> {
         is_by_key && !by_rows(level) && self.history.is_row(key)
     }
 
-    /// Whether a version puts a row there, or takes it away.
-    pub(super) fn changes_presence(&self, key: KeyId, place: usize) -> bool {
-        let row = self.row(key);
-        let is_there = |place: usize| row[place].value != ValueRef::Nil;
-        (1..row.len()).contains(&place) && is_there(place) != is_there(place - 1)
+    /// Whether a version inserts a row, or deletes it.
+    pub(super) fn changes_presence(&self, key: KeyId, at: usize) -> bool {
+        self.changes_of_presence(key).binary_search(&at).is_ok()
     }
 
     fn is_of(&self, op: OpId, txn: TxnId) -> bool {

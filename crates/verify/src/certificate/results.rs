@@ -91,6 +91,17 @@ impl<'h> Certificate<'h> {
         seen.is_empty()
     }
 
+    /// The rows of former incarnations without which a function over rows does not give its result.
+    pub(super) fn formers_taken_over(&self, txn: TxnId, op: OpId) -> Vec<KeyId> {
+        let Dues { due, maybe } = self.dues(txn, op, Level::ReadUncommitted);
+        let (some, all): (Vec<_>, Vec<_>) =
+            (due.iter().collect(), due.iter().chain(&maybe).collect());
+        match !self.is_over(op, &some) && self.is_over(op, &all) {
+            true => maybe.iter().map(|former| former.key).collect(),
+            false => Vec::new(),
+        }
+    }
+
     fn row_of(&self, due: &Due<'h>) -> RowRef<'h> {
         RowRef { key: self.history.key_name(due.key), value: due.value }
     }

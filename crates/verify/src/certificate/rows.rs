@@ -20,6 +20,8 @@ pub(crate) struct Certificate<'h> {
     kept: Vec<bool>,
     /// Per row, its versions in order, the initial one first.
     rows: Vec<Vec<Version<'h>>>,
+    /// Per row, the positions of the versions that insert or delete it.
+    changes: Vec<Vec<usize>>,
     /// Per transaction and row, the place of its version.
     places: BTreeMap<(TxnId, KeyId), usize>,
 }
@@ -66,6 +68,7 @@ impl<'h> Certificate<'h> {
             sets,
             kept,
             rows: Vec::new(),
+            changes: Vec::new(),
             places: BTreeMap::new(),
         };
         certificate.says_what_was_written()?;
@@ -88,6 +91,9 @@ impl<'h> Certificate<'h> {
             for (place, version) in row.iter().enumerate().skip(1) {
                 certificate.places.insert((version.writer, key), place);
             }
+            let is_there = |at: usize| row[at].value != ValueRef::Nil;
+            let is_change = |at: &usize| is_there(*at) != is_there(*at - 1);
+            certificate.changes.push((1..row.len()).filter(is_change).collect());
             certificate.rows.push(row);
         }
         Ok(certificate)
@@ -137,6 +143,11 @@ impl<'h> Certificate<'h> {
 
     pub(super) fn row(&self, key: KeyId) -> &[Version<'h>] {
         self.rows.get(key.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// The positions of the versions that insert a row or delete it.
+    pub(super) fn changes_of_presence(&self, key: KeyId) -> &[usize] {
+        self.changes.get(key.index()).map_or(&[], Vec::as_slice)
     }
 
     /// The place of a transaction's version of a row; 0 for `init`.
@@ -270,12 +281,11 @@ impl<'h> Certificate<'h> {
     /// an extreme over. And of others that it returned, what they show.
     pub(super) fn rows_read(&self, txn: TxnId, op: OpId) -> Vec<(KeyId, usize)> {
         let own = self.written_before(txn, op);
-        let (returned, all): (BTreeMap<KeyId, BTreeSet<u64>>, bool) = match self.history.op(op) {
+        let (returned, all): (BTreeMap<KeyId, Vec<u64>>, bool) = match self.history.op(op) {
             Op::PredicateRead { rows: Some(rows), .. } => {
-                let mut shown: BTreeMap<KeyId, BTreeSet<u64>> = BTreeMap::new();
+                let mut shown: BTreeMap<KeyId, Vec<u64>> = BTreeMap::new();
                 for row in rows {
-                    let word = self.history.row_version_word(row);
-                    shown.entry(row.key).or_default().insert(word);
+                    shown.entry(row.key).or_default().push(self.history.row_version_word(row));
                 }
                 (shown, false)
             }
@@ -287,18 +297,20 @@ impl<'h> Certificate<'h> {
         if self.is_unstated(op) {
             return self.may_be_shown(txn, &returned, &own);
         }
+        let formers = if all { self.formers_taken_over(txn, op) } else { Vec::new() };
         let mut found = Vec::new();
         for key in self.keys() {
             let met = self.met(txn, op, key);
             let Some(version) = self.row(key).get(met) else { continue };
-            let shown = |word: u64| returned.get(&key).is_some_and(|words| words.contains(&word));
             let is_read = match own.contains_key(&key) {
                 false => all && self.matches(op, key, version.value),
-                true => false,
+                true => formers.contains(&key),
             };
-            let is_shown = version.word.is_some_and(shown)
-                && own.get(&key).is_none_or(|(_, _, word)| Some(*word) != version.word);
-            if is_read || is_shown {
+            let seen = returned.get(&key).map_or(&[][..], Vec::as_slice);
+            let times = seen.iter().filter(|seen| Some(**seen) == version.word).count();
+            // One that looks like it is the transaction's own row.
+            let is_own = own.get(&key).is_some_and(|(_, _, word)| Some(*word) == version.word);
+            if is_read || times > usize::from(is_own) {
                 found.push((key, met));
             }
         }
@@ -312,7 +324,7 @@ impl Certificate<'_> {
     fn may_be_shown(
         &self,
         txn: TxnId,
-        returned: &BTreeMap<KeyId, BTreeSet<u64>>,
+        returned: &BTreeMap<KeyId, Vec<u64>>,
         own: &BTreeMap<KeyId, (OpId, ValueRef<'_>, u64)>,
     ) -> Vec<(KeyId, usize)> {
         let mut found = Vec::new();

@@ -257,21 +257,23 @@ impl Certificate<'_> {
         returned: usize,
         placed: &Placed,
     ) -> Option<Vec<Dependency>> {
-        let row = self.row(key);
         let mut edges = Vec::new();
-        let changes = (1..row.len()).filter(|place| self.changes_presence(key, *place));
-        for place in changes.filter(|_| self.is_search(level, op, key)) {
-            let writer = row[place].writer;
+        if !self.is_search(level, op, key) {
+            return Some(edges);
+        }
+        let ways = level.shape().visible == Visible::Dependencies;
+        for at in self.changes_of_presence(key) {
+            let writer = self.row(key)[*at].writer;
             let has_seen = placed.has_seen(writer, txn);
-            let is_wrong = match place <= returned {
-                true => !has_seen,
-                false => has_seen && counts_missed(level),
-            };
+            let is_earlier = *at <= returned;
+            let is_wrong = if is_earlier { !has_seen } else { has_seen && counts_missed(level) };
             if writer != txn && is_wrong {
                 return None;
             }
-            let (first, second) = if place <= returned { (writer, txn) } else { (txn, writer) };
-            edges.push((first, second, place > returned));
+            if ways {
+                let (first, second) = if is_earlier { (writer, txn) } else { (txn, writer) };
+                edges.push((first, second, !is_earlier));
+            }
         }
         Some(edges)
     }
