@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isolario::Level;
 use isolario::db::embedded::{Embedded, Store, Transaction};
@@ -12,42 +12,50 @@ use isolario::workload::Kind;
 
 type All = HashMap<Vec<u8>, Vec<u8>>;
 
-/// All that there is, and how often it has changed.
+/// The store: what is committed.
 #[derive(Clone, Default)]
-struct Toy(Arc<Mutex<(u64, All)>>);
+struct Toy(Arc<Mutex<All>>);
 
-/// Works on a copy, and replaces the original unless somebody else did so first.
+/// A transaction works on a copy, and commits if what it read is still there.
 struct Copied {
     toy: Toy,
-    version: u64,
-    all: All,
+    copy: All,
+    read: Vec<Vec<u8>>,
+    written: All,
+}
+
+impl Toy {
+    fn committed(&self) -> MutexGuard<'_, All> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Store for Toy {
     type Transaction = Copied;
 
     fn begin(&self, _: Access) -> Result<Copied, DbError> {
-        let (version, all) = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok(Copied { toy: self.clone(), version, all })
+        let copy = self.committed().clone();
+        Ok(Copied { toy: self.clone(), copy, read: Vec::new(), written: All::new() })
     }
 }
 
 impl Transaction for Copied {
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
-        Ok(self.all.get(key).cloned())
+        self.read.push(key.to_vec());
+        Ok(self.written.get(key).or(self.copy.get(key)).cloned())
     }
 
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), DbError> {
-        self.all.insert(key.to_vec(), value.to_vec());
+        self.written.insert(key.to_vec(), value.to_vec());
         Ok(())
     }
 
     fn commit(self) -> Result<(), DbError> {
-        let mut current = self.toy.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.0 != self.version {
-            return Err(DbError::retryable("somebody else committed"));
+        let mut committed = self.toy.committed();
+        if self.read.iter().any(|key| committed.get(key) != self.copy.get(key)) {
+            return Err(DbError::retryable("what was read has changed"));
         }
-        *current = (self.version + 1, self.all);
+        committed.extend(self.written);
         Ok(())
     }
 }

@@ -93,6 +93,25 @@ fn a_planted_bug_is_found_with_the_defaults() {
     right.assert_kept();
 }
 
+/// As in the recipe of the book: few transactions of every workload.
+#[test]
+fn the_recipe_finds_a_planted_bug_and_passes_without_it() {
+    let recipe = |store: &Optimistic| {
+        let runs = Kind::KEYED.into_iter();
+        let runs = runs.map(|kind| outcome(store.clone(), Settings::new(kind).with_txns(500)));
+        runs.collect::<Vec<_>>()
+    };
+    let broken = Optimistic { validates_first_only: true, ..Optimistic::default() };
+    let is_violated = |run: &RunOutcome| run.judgement() == Judgement::Violated;
+    assert!(recipe(&broken).iter().any(is_violated));
+    for run in recipe(&Optimistic::default()) {
+        run.assert_kept();
+        // Sessions that gather overlap, whatever else the machine does.
+        let contention = run.examination.contention.unwrap();
+        assert!(contention.overlapped * 5 > contention.committed, "{contention:?}");
+    }
+}
+
 #[test]
 fn a_run_without_overlap_is_no_success() {
     let settings = Settings::new(Kind::Mini).with_txns(200).with_sessions(1);

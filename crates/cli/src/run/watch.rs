@@ -63,6 +63,12 @@ impl Observer for Watch<'_> {
         for remark in target.remarks() {
             self.console.info(&remark);
         }
+        if self.settings.leaves_ranges_open(&target.claim) {
+            self.console.info(
+                "results of ranges are decided at prefix and the levels above it only: this run will \
+                 leave weaker levels open; --check prefix asks for one that is decided",
+            );
+        }
     }
 
     fn recording(&mut self, directory: &Path) {

@@ -65,6 +65,19 @@ fn misspelt_levels_and_formats_get_a_suggestion() {
 }
 
 #[test]
+fn histories_in_folders_within_folders_are_checked() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir_all(sandbox.path("all/first/second")).unwrap();
+    let sandbox = sandbox
+        .file("all/one.txt", crate::sandbox::FINE)
+        .file("all/first/second/two.txt", crate::sandbox::FINE);
+    let text = sandbox.stdout(&["check", "--level", "ser", "--json", "all"]);
+    for name in ["all/one.txt", "all/first/second/two.txt"] {
+        assert!(text.contains(name), "{text}");
+    }
+}
+
+#[test]
 fn bad_files_do_not_stop_the_others() {
     let sandbox = Sandbox::new()
         .file("malformed.txt", "session alice\n  T1: r x 0, frobnicate x\n")

@@ -123,6 +123,22 @@ fn a_hunt_ends_with_the_first_finding_or_with_its_time() {
 
 /// SQLite hands its log to the system before it answers, so that a killed process loses nothing.
 #[test]
+fn levels_that_ranges_do_not_decide_are_named_before_the_run_and_not_hunted() {
+    let sandbox = Sandbox::new();
+    let run = ["run", "--db", "sim:rc", "--workload", "predicate", "--txns", "100", "--out", "r"];
+    let output = sandbox.run(&run);
+    let notes = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{notes}");
+    let (before, _) = notes.split_once("recording to").unwrap();
+    assert!(before.contains("results of ranges are decided at prefix"), "{notes}");
+    let hunt = ["run", "--db", "sim:rc", "--hunt", "6s", "--seed", "1", "--out", "h"];
+    let output = sandbox.run(&hunt);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("Nothing was found") && !text.contains("predicate"), "{text}");
+}
+
+#[test]
 fn a_hunt_may_kill_the_process_of_an_embedded_store() {
     let sandbox = Sandbox::new();
     let store = format!("sqlite:{}", sandbox.path("store.db").display());

@@ -78,6 +78,7 @@ impl Run {
             duration: None,
             rate: None,
             think: Duration::ZERO,
+            gathers: false,
             max_retries,
             patience: Duration::from_secs(60),
             history: self.history.as_deref(),

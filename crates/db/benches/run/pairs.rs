@@ -124,6 +124,7 @@ impl Bench {
             duration: Some(self.duration),
             rate: None,
             think: Duration::ZERO,
+            gathers: false,
             max_retries: 5,
             patience: Duration::from_secs(60),
             history,

@@ -7,7 +7,7 @@ use isolario_formats::SessionRecorder;
 use isolario_model::{Op, OpInput, Outcome, SinkError, TxnEnd, TxnStart, ValueRef};
 use isolario_workload::{KeyNames, PlannedOp, TableOp};
 
-use super::meeting::Member;
+use super::meeting::{Gatherer, Member, Point};
 use super::think::Think;
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::{DbError, ErrorClass};
@@ -48,6 +48,8 @@ pub(super) struct Client<'r> {
     pub(super) sightings: Vec<Sighting>,
     /// The others that its transactions meet, if any.
     pub(super) group: Option<Member<'r>>,
+    /// All sessions, where they gather in some transactions.
+    pub(super) gatherer: Option<Gatherer<'r>>,
 }
 
 /// What the database told about itself while a transaction ran.
@@ -101,6 +103,7 @@ impl<'r> Client<'r> {
             found: Found::default(),
             sightings: Vec::new(),
             group: None,
+            gatherer: None,
         }
     }
 
@@ -165,6 +168,12 @@ impl<'r> Client<'r> {
         rows::with_intents(on_table, intended, |intended| records.begin(start, Some(now), intended))
     }
 
+    fn reach(&self, point: Point) {
+        if let Some(gatherer) = &self.gatherer {
+            gatherer.reach(point);
+        }
+    }
+
     /// Asks for one operation after the other, and for the commit. The outer result is about the
     /// recording, the inner one about the database.
     fn execute(
@@ -180,6 +189,7 @@ impl<'r> Client<'r> {
         if let (Some(name), snapshot @ Some(_)) = (name, connection.snapshot()) {
             self.sightings.push(Sighting { snapshot, ..Sighting::of(name, None) });
         }
+        self.reach(Point::Begun);
         let mut number = 0;
         for (at, op) in plan.iter().enumerate() {
             if let Some(group) = &self.group {
@@ -202,6 +212,7 @@ impl<'r> Client<'r> {
             }
         }
         self.think.pause();
+        self.reach(Point::Done);
         let committed = connection.commit();
         if let (Ok(_), Some(name), shadow @ Some(_)) = (&committed, name, connection.shadow()) {
             self.sightings.push(Sighting { shadow, ..Sighting::of(name, None) });

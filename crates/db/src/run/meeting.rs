@@ -1,6 +1,7 @@
 //! Sessions that keep step, so that their transactions overlap.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -73,6 +74,90 @@ impl Drop for Member<'_> {
     fn drop(&mut self) {
         self.group.begin.leave();
         self.group.on_the_way.leave();
+    }
+}
+
+/// All sessions meet in one transaction in this many, at the beginning of a run and later: a short run
+/// shows something, and a long one does not take much longer.
+const GATHER_EVERY: [u64; 2] = [4, 32];
+/// The position of each session at which its beginning is over.
+const BEGINNING: u64 = 256;
+/// The longest wait of a session within a transaction. On a busy machine, a thread may get its
+/// turn only after tens of milliseconds.
+const TO_GATHER: Duration = Duration::from_millis(50);
+/// Number of gatherings that may fail before no more are tried; each that succeeds allows for one more.
+/// In a store that locks what transactions read, the others cannot come.
+const FAILURES: u32 = 16;
+
+/// The point at which the sessions of a run wait for each other, each in a transaction, so that these overlap however
+/// busy the machine is.
+pub(super) struct Gathering {
+    sessions: u32,
+    meeting: Meeting,
+    /// Number of gatherings that may still fail: after begins, and before commits.
+    credit: [AtomicU32; 2],
+}
+
+/// The point of a transaction at which a session waits for the others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Point {
+    /// It has begun.
+    Begun,
+    /// It is about to commit.
+    Done,
+}
+
+impl Gathering {
+    pub(super) fn new(sessions: u32) -> Gathering {
+        let meeting = Meeting::default();
+        (0..sessions).for_each(|_| meeting.join());
+        Gathering { sessions, meeting, credit: [FAILURES; 2].map(AtomicU32::new) }
+    }
+
+    /// A session as a member, if it is one. It leaves when the value is dropped.
+    pub(super) fn member(&self, session: u32) -> Option<Gatherer<'_>> {
+        (session < self.sessions).then(|| Gatherer { gathering: self, stops_at: None })
+    }
+
+    fn wait(&self, point: Point, limit: Duration) {
+        let credit = &self.credit[point as usize];
+        let left = credit.load(Ordering::Relaxed);
+        if left > 0 {
+            let all_were_here = self.meeting.wait(limit);
+            let left = if all_were_here { (left + 1).min(FAILURES) } else { left - 1 };
+            credit.store(left, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A session that gathers with the others.
+pub(super) struct Gatherer<'r> {
+    gathering: &'r Gathering,
+    /// The point at which the transaction under way waits for the others, if it does.
+    stops_at: Option<Point>,
+}
+
+impl Gatherer<'_> {
+    /// An attempt at the transaction at this position of the session begins. A later attempt waits for no
+    /// session: the others may wait for what it holds.
+    pub(super) fn begin(&mut self, position: u64, attempt: u32) {
+        let every = GATHER_EVERY[usize::from(position >= BEGINNING)];
+        let point = if position / every % 2 == 0 { Point::Begun } else { Point::Done };
+        let stops = attempt == 0 && position.is_multiple_of(every);
+        self.stops_at = stops.then_some(point);
+    }
+
+    /// Waits for the others if this is the point.
+    pub(super) fn reach(&self, point: Point) {
+        if self.stops_at == Some(point) {
+            self.gathering.wait(point, TO_GATHER);
+        }
+    }
+}
+
+impl Drop for Gatherer<'_> {
+    fn drop(&mut self) {
+        self.gathering.meeting.leave();
     }
 }
 
@@ -180,6 +265,50 @@ mod tests {
         assert!(!meeting.wait(Duration::from_millis(1)));
         // Whoever gave up does not count as being here.
         assert!(!meeting.wait(Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn sessions_gather_in_some_transactions() {
+        let (gathering, inside) = (Gathering::new(3), AtomicU32::new(0));
+        let gathered = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for session in 0..3 {
+                let mut member = gathering.member(session).unwrap();
+                let (inside, gathered) = (&inside, &gathered);
+                scope.spawn(move || {
+                    for position in 0..BEGINNING + 64 {
+                        member.begin(position, 0);
+                        let Some(point) = member.stops_at else { continue };
+                        let round = inside.fetch_add(1, Ordering::SeqCst) / 3;
+                        member.gathering.wait(point, LONG);
+                        assert!(inside.load(Ordering::SeqCst) >= 3 * (round + 1));
+                        gathered.fetch_add(1, Ordering::SeqCst);
+                        member.begin(position, 1);
+                        assert!(member.stops_at.is_none(), "another attempt waits for no session");
+                    }
+                });
+            }
+        });
+        assert_eq!(gathered.into_inner(), 3 * (256 / 4 + 64 / 32));
+        assert_eq!(gathering.meeting.state().members, 0);
+        assert!(gathering.member(3).is_none());
+    }
+
+    #[test]
+    fn gatherings_that_keep_failing_are_given_up() {
+        let gathering = Gathering::new(2);
+        for _ in 0..FAILURES {
+            gathering.wait(Point::Done, Duration::from_millis(1));
+        }
+        // It would take a minute.
+        gathering.wait(Point::Done, LONG);
+        // Another point has its own limit, and success allows for more failures.
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| gathering.wait(Point::Begun, LONG));
+            gathering.wait(Point::Begun, LONG);
+            waiting.join().unwrap();
+        });
+        assert_eq!(gathering.credit[0].load(Ordering::Relaxed), FAILURES);
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::error::DbError;
 pub use attempt::{Sighting, key_name};
 pub use control::Control;
 use events::Events;
-use meeting::Meetings;
+use meeting::{Gathering, Meetings};
 use meter::{Chronicle, LastError, Meter};
 use pace::{Pace, Tickets};
 pub use rows::record as record_table_op;
@@ -51,6 +51,9 @@ pub struct Plan<'p> {
     pub rate: Option<u64>,
     /// The longest pause before an operation or a commit; each has a random length up to it.
     pub think: Duration,
+    /// Whether all sessions wait for each other within some transactions, so that these overlap however
+    /// busy the machine is.
+    pub gathers: bool,
     /// How often to try a transaction again that the database refused.
     pub max_retries: u32,
     /// How long nothing may commit before the run is given up.
@@ -130,6 +133,7 @@ struct Shared<'r> {
     tickets: Tickets,
     pace: Pace,
     meetings: Meetings,
+    gathering: Option<Gathering>,
     /// What keys are called, if not by their numbers.
     names: Option<KeyNames>,
     /// How many positions the longest session came to.
@@ -217,6 +221,7 @@ const TICK: Duration = Duration::from_millis(100);
 ///     duration: None,
 ///     rate: None,
 ///     think: Duration::ZERO,
+///     gathers: false,
 ///     max_retries: 5,
 ///     patience: Duration::from_secs(10),
 ///     history: Some(&dir),
@@ -272,6 +277,7 @@ pub fn run_then(
         tickets: Tickets::new(plan.txns),
         pace: Pace::new(plan.rate),
         meetings: Meetings::new(plan.sessions, |session| plan.generator.rendezvous(session)),
+        gathering: plan.gathers.then(|| Gathering::new(plan.sessions)),
         names: recorder.as_ref().and_then(|_| plan.generator.key_names()),
         positions: AtomicU64::new(0),
         epoch,

@@ -51,6 +51,7 @@ impl<'r> Session<'r> {
         let records = shared.recorder.map(LiveRecorder::session);
         let mut client = Client::new(records, shared.epoch, think, shared.names.as_ref());
         client.group = shared.meetings.member(number);
+        client.gatherer = shared.gathering.as_ref().and_then(|all| all.member(number));
         Session {
             shared,
             number,
@@ -181,6 +182,9 @@ impl<'r> Session<'r> {
             }
             if let Some(group) = &self.client.group {
                 group.begin();
+            }
+            if let Some(gatherer) = &mut self.client.gatherer {
+                gatherer.begin(position, attempt);
             }
             let error = match self.attempt(Place { session: self.number, position, attempt }) {
                 Ok(took) => {

@@ -53,6 +53,7 @@ impl Stage {
             duration: None,
             rate: None,
             think: Duration::ZERO,
+            gathers: false,
             max_retries: 3,
             patience: Duration::from_secs(180),
             history: Some(&self.history_path()),

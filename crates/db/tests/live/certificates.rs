@@ -58,6 +58,7 @@ fn captured(url: &str, isolation: &str, workload: &Workload, txns: u64) -> Captu
         duration: None,
         rate: None,
         think: Duration::ZERO,
+        gathers: false,
         max_retries: ATTEMPTS - 1,
         patience: Duration::from_secs(180),
         history: Some(&path),

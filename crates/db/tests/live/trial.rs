@@ -76,6 +76,7 @@ impl Trial {
             duration: None,
             rate: None,
             think: Duration::ZERO,
+            gathers: false,
             max_retries: MAX_RETRIES,
             patience: self.patience,
             history: Some(&path),

@@ -13,7 +13,7 @@ fn main() {
                 for n in 0..100 {
                     let mut txn = session.begin(); // before the first statement
                     let value = client * 1000 + n; // never the same one twice
-                    sleep(Duration::from_micros(50)); // a fast store needs pauses: transactions must overlap
+                    sleep(Duration::from_millis(1)); // a fast store needs pauses: transactions must overlap
                     let before = store.swap(value, SeqCst);
                     txn.read("x", before).write("x", value);
                     txn.commit(); // after the store has answered

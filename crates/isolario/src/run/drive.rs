@@ -67,6 +67,7 @@ impl Course<'_> {
             duration: settings.duration,
             rate: settings.rate,
             think: settings.think.unwrap_or_default(),
+            gathers: settings.gathers,
             max_retries: settings.max_retries,
             patience: PATIENCE.max(settings.statement_timeout * PATIENT_STATEMENTS),
             history: Some(self.history),

@@ -43,14 +43,18 @@ pub struct Hunt {
 
 impl Hunt {
     /// A hunt with everything else as in these settings. Its workloads are those that the database
-    /// supports and claims something for, or those that it supports where levels are asked for.
+    /// supports and claims something for, or those that it supports where levels are asked for; ranges only
+    /// where the levels are decided by them.
     pub fn new(base: Settings) -> Result<Hunt, RunError> {
         let url = base.urls.first().ok_or(RunError::Nothing("databases"))?;
         let database = db::open(url, &asked_of(&base)).map_err(RunError::Open)?;
         let nodes = base.urls.len();
         let is_wanted = |kind: &Kind| {
+            let claim = database.claim(*kind, nodes);
+            let phase = base.clone().with_workload(DefaultRun::of(*kind).workload);
             database.supports(*kind)
-                && (base.ask != Ask::Claim || !database.claim(*kind, nodes).levels.is_empty())
+                && (base.ask != Ask::Claim || !claim.levels.is_empty())
+                && !phase.leaves_ranges_open(&claim)
         };
         let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(is_wanted).collect();
         match kinds.is_empty() {
@@ -89,6 +93,8 @@ impl Hunt {
 
 #[cfg(all(test, feature = "sim"))]
 mod tests {
+    use isolario_model::Level;
+
     use super::*;
 
     #[test]
@@ -109,6 +115,21 @@ mod tests {
             assert!(first.iter().any(|(name, ..)| *name == kind.name()), "{kind}");
         }
         assert!(KEYS.iter().all(|keys| first.iter().any(|(_, found, _)| found == keys)));
+    }
+
+    #[test]
+    fn ranges_are_hunted_where_they_are_decided() {
+        let hunts_ranges = |settings: Settings| {
+            let hunt = Hunt::new(settings).unwrap();
+            hunt.kinds.contains(&Kind::Predicate)
+        };
+        let on = |url: &str| Settings::new(Kind::Mini).with_url(url).unwrap();
+        assert!(hunts_ranges(on("sim:serializable")));
+        assert!(!hunts_ranges(on("sim:read-committed")));
+        assert!(!hunts_ranges(on("sim:serializable").with_levels([Level::ReadCommitted])));
+        assert!(hunts_ranges(on("sim:read-committed").with_levels([Level::Prefix])));
+        let all = Settings { ask: Ask::all(), ..on("sim:read-committed") };
+        assert!(hunts_ranges(all));
     }
 
     #[test]

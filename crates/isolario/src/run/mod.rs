@@ -142,7 +142,8 @@ pub fn run(
 }
 
 /// As [`run`], against a database of one's own, given by its nodes. Clients pause within their
-/// transactions, unless [`Settings::think`] says otherwise, so that transactions overlap.
+/// transactions, unless [`Settings::think`] says otherwise, and wait for each other in some, so that
+/// transactions overlap.
 pub fn run_against(
     settings: &Settings,
     nodes: Vec<Box<dyn Database>>,
@@ -150,7 +151,7 @@ pub fn run_against(
     observer: &mut dyn Observer,
 ) -> Result<RunOutcome, RunError> {
     let think = Some(settings.think.unwrap_or(Settings::THINK_IN_PROCESS));
-    let settings = &Settings { think, ..settings.clone() };
+    let settings = &Settings { think, gathers: true, ..settings.clone() };
     settings.planner()?;
     conduct(settings, None, || Target::of(nodes, settings), handle, observer)
 }

@@ -40,6 +40,9 @@ pub struct Settings {
     /// The longest pause before an operation or a commit; each has a random length up to it. By default
     /// none, but for [`run_against`](super::run_against): [`Settings::THINK_IN_PROCESS`].
     pub think: Option<Duration>,
+    /// Whether all sessions wait for each other within some transactions, so that these overlap however
+    /// busy the machine is. [`run_against`](super::run_against) always does.
+    pub gathers: bool,
     /// How many bytes a register is to take at least, in databases that store bytes.
     pub value_size: u32,
     /// How often to try a transaction again that the database refused.
@@ -153,6 +156,7 @@ impl Settings {
             duration: None,
             rate: None,
             think: None,
+            gathers: false,
             value_size: 0,
             max_retries: 5,
             seed: 1,
@@ -270,6 +274,20 @@ impl Settings {
     #[must_use]
     pub fn with_host(self, host: Host) -> Settings {
         Settings { host: Some(host), ..self }
+    }
+
+    /// Whether no asked level is decided where ranges are read: results of ranges say something about rows
+    /// that they did not return, which only prefix consistency and stronger levels are decided by.
+    pub fn leaves_ranges_open(&self, claim: &Claim) -> bool {
+        let asked = match &self.ask {
+            Ask::Claim => &claim.levels,
+            Ask::Levels { named, .. } => named,
+        };
+        let is_decided = |level: &Level| level.implies(Level::Prefix);
+        self.workload.kind == Kind::Predicate
+            && !self.whitebox
+            && !asked.is_empty()
+            && !asked.iter().all(is_decided)
     }
 
     /// The application whose rows are kept in SQL tables of their own, if one is.

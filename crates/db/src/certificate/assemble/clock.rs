@@ -163,6 +163,7 @@ mod tests {
             duration: None,
             rate: None,
             think: Duration::ZERO,
+            gathers: false,
             max_retries: 3,
             patience: Duration::from_secs(60),
             history: Some(&path),
