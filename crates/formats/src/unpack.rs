@@ -55,7 +55,7 @@ mod tests {
                 |limit| unpack_within(Bytes::Owned(packed.clone()), limit, &Meter::default());
             assert_eq!(unpacked(100_000).unwrap()[..], plain[..]);
             let error = unpacked(99_999).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("{} packed bytes", packed.len())), "{error}");
+            assert!(error.starts_with(&format!("{} compressed bytes", packed.len())), "{error}");
         }
         // Plain files may be as large as they are.
         assert!(unpack_within(Bytes::Owned(plain), 1, &Meter::default()).is_ok());

@@ -265,11 +265,11 @@ mod tests {
             ),
             (
                 "\n{\"key\":\"x\",\"values\":[10]}",
-                "2:22: 1 and 4 both wrote 10 to x, so that it is not clear which version is meant",
+                "2:22: 1 and 4 both wrote 10 to x, so this version is ambiguous",
             ),
             (
                 r#"{"key":"y","values":[0]}"#,
-                "1:22: init and 4 both wrote 0 to y, so that it is not clear which version is meant",
+                "1:22: init and 4 both wrote 0 to y, so this version is ambiguous",
             ),
             (
                 r#"{"key":"x","values":[20,0]}"#,

@@ -99,7 +99,7 @@ fn other_assumptions(proof: KeyAssumptions) -> String {
     match names.is_empty() {
         true => "the proof assumes nothing about keys, but an assumption was passed".to_owned(),
         false => {
-            format!("the proof assumes {}, but other assumptions were passed", names.join(","))
+            format!("the proof assumes {}, but the given assumptions differ", names.join(","))
         }
     }
 }

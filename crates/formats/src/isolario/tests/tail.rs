@@ -121,7 +121,7 @@ fn a_record_without_its_kind_is_not_there() {
             let loaded = load(&bytes).unwrap();
             assert!(loaded.history == *recording.at(from), "{half:?}");
             let is_room = half == (from + 1..to);
-            assert_eq!(loaded.warnings[0].message.starts_with("the file is cut"), !is_room);
+            assert_eq!(loaded.warnings[0].message.starts_with("the file is truncated"), !is_room);
         }
     }
 }
@@ -135,7 +135,7 @@ fn what_comes_after_a_gap_is_no_part_of_it() {
         bytes[from..to].fill(0);
         let loaded = load(&bytes).unwrap();
         assert!(loaded.history == *recording.at(from), "zeros from {from} to {to}");
-        assert!(loaded.warnings[0].message.starts_with("the file is cut"));
+        assert!(loaded.warnings[0].message.starts_with("the file is truncated"));
     }
 }
 

@@ -113,8 +113,8 @@ fn without_processes_interleaved_operations_are_not_guessed_apart() {
                 {:type :ok :value [[:w 1 1]]}\n";
     assert_eq!(
         refusal(&ElleEdn, text),
-        "h:3:1: expected the completion of the operation on line 2, found another one, and no \
-         processes to tell them apart"
+        "h:3:1: expected the completion of the operation on line 2, found another one, \
+         without a process that would distinguish them"
     );
     let mixed = "{:type :ok :value [[:w 1 1]]}\n{:type :ok :process 1 :value [[:w 1 2]]}\n";
     assert!(refusal(&ElleEdn, mixed).starts_with("h:2:1: expected no process"));
