@@ -142,7 +142,7 @@ impl Gatherer<'_> {
     /// session: the others may wait for what it holds.
     pub(super) fn begin(&mut self, position: u64, attempt: u32) {
         let every = GATHER_EVERY[usize::from(position >= BEGINNING)];
-        let point = if position / every % 2 == 0 { Point::Begun } else { Point::Done };
+        let point = if (position / every).is_multiple_of(2) { Point::Begun } else { Point::Done };
         let stops = attempt == 0 && position.is_multiple_of(every);
         self.stops_at = stops.then_some(point);
     }

@@ -323,11 +323,6 @@ impl<'p, 'g> Search<'p, 'g> {
         self.states[literal.var()].value == Some(!literal)
     }
 
-    #[cfg(test)]
-    pub(crate) fn lemma_count(&self) -> usize {
-        self.lemmas.len()
-    }
-
     /// What the search takes, and what it works on.
     fn bytes(&self) -> u64 {
         let literals: usize = self.lemmas.iter().map(|lemma| lemma.literals.capacity()).sum();
