@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use isolario_check::{Checker, Options};
 use isolario_model::{
-    Anomaly, Edge, Evidence, History, KeyId, Level, LevelResult, Op, OpId, OpKind, Outcome, Part,
-    Reason, TxnId, Verdict, VersionOrder,
+    Anomaly, Edge, Evidence, History, HistoryPart, KeyId, Level, LevelResult, Op, OpId, OpKind,
+    Outcome, Reason, TxnId, Verdict, VersionOrder,
 };
 use isolario_oracle::random::{Rng, Shape, generate};
 use isolario_oracle::volume;
@@ -176,7 +176,7 @@ fn nothing_can_go_from_an_argument() {
             looked_at += 1;
             with_lists += usize::from(history.op_kinds().contains(&OpKind::Append));
             let groups = named(&history, anomaly);
-            let part = |ops: Vec<OpId>| Part::of_ops(&history, ops).build(&history).unwrap();
+            let part = |ops: Vec<OpId>| HistoryPart::of_ops(&history, ops).build(&history).unwrap();
             let all = part(groups.concat());
             assert!(is_violated(&all, level), "{seed} {level} {anomaly:?}\n{history:?}");
             for left_out in &groups {

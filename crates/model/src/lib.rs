@@ -86,7 +86,7 @@ pub use op::{
     Op, OpInput, OpKind, OpNotes, OpView, Outcome, Row, RowInput, RowView, Stamp, StatedOrder,
     StatedSet, TxnEnd, TxnStart, VersionRef, VersionSet,
 };
-pub use part::Part;
+pub use part::HistoryPart;
 pub use promised_order::{Place, PromisedOrder};
 pub use remark::{Oddity, Remark, Severity};
 pub use row::RowRef;

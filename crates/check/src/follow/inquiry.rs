@@ -2,7 +2,7 @@
 //! decided by themselves.
 //!
 //! A part of a history never looks worse than the whole, as long as nobody is missing who may have written
-//! what is read in it ([`Part`](isolario_model::Part) has the argument). So if the part violates the level,
+//! what is read in it ([`HistoryPart`](isolario_model::HistoryPart) has the argument). So if the part violates the level,
 //! the history does, whatever the rest of it is; and if it does not, that says nothing.
 
 use std::collections::{BTreeMap, BTreeSet};

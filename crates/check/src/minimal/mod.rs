@@ -3,7 +3,7 @@
 //! What a search learned on its way names more transactions than the contradiction needs. So those that
 //! take part are taken as a history of their own, and transactions are left out of it, in halves, then
 //! in quarters, down to single ones, as long as the level stays violated; and then operations of those
-//! that are left. [`Part`] takes care that no history looks worse for what is left out, so what rules
+//! that are left. [`HistoryPart`] takes care that no history looks worse for what is left out, so what rules
 //! out an order of a part rules out one of the whole.
 //!
 //! How much is tried depends on the history alone, not on the clock: the same history gets the same
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isolario_model::{Anomaly, Findings, History, Level, OpId, Part, Verdict};
+use isolario_model::{Anomaly, Findings, History, HistoryPart, Level, OpId, Verdict};
 use rustc_hash::FxHashSet;
 
 use crate::resolved::writes;
@@ -85,7 +85,7 @@ fn of_one(
         return None;
     }
     // What is tried is taken from these alone: the history may be long.
-    let (part, ids) = Part::of_txns(history, txns).build_with_ids(history).ok()?;
+    let (part, ids) = HistoryPart::of_txns(history, txns).build_with_ids(history).ok()?;
     let timeout = Some(options.timeout.map_or(LONGEST_TRY, |timeout| timeout.min(LONGEST_TRY)));
     let options = Options { minimize: false, timeout, ..options.clone() };
     let mut search =
@@ -178,7 +178,7 @@ impl Minimal<'_> {
     /// that rest on what is not.
     fn keeps(&mut self, ops: &[OpId]) -> bool {
         self.left = self.left.saturating_sub(ops.len());
-        let part = Part::of_ops(self.history, ops.iter().copied());
+        let part = HistoryPart::of_ops(self.history, ops.iter().copied());
         let Ok((history, ids)) = part.build_with_ids(self.history) else { return false };
         let result = Checker::new(&history, self.options.clone()).check(self.level);
         let Verdict::Violated(findings) = result.verdict else { return false };

@@ -28,7 +28,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A part never looks worse than the whole: see [`Part`].
+//! A part never looks worse than the whole: see [`HistoryPart`].
 
 mod rust_test;
 
@@ -38,7 +38,7 @@ use std::time::{Duration, Instant};
 
 use isolario_check::{Checker, Options};
 use isolario_model::{
-    Anomaly, AnomalyKind, History, Level, LevelResult, OpId, Part, SinkError, TxnId, Verdict,
+    Anomaly, AnomalyKind, History, HistoryPart, Level, LevelResult, OpId, SinkError, TxnId, Verdict,
 };
 use isolario_report::{Report, Versions, involved};
 
@@ -296,7 +296,7 @@ impl Shrinker {
     fn try_part(
         &self,
         history: &History,
-        part: Part,
+        part: HistoryPart,
     ) -> Result<Option<(History, LevelResult)>, ShrinkError> {
         let smaller = part.build(history)?;
         let mut options = self.options.clone();
@@ -325,7 +325,7 @@ impl Shrinker {
         let mut about: BTreeSet<TxnId> =
             involved(history, anomaly).iter().map(|found| found.txn).collect();
         for _ in 0..ROUNDS {
-            let part = Part::of_txns(history, about.iter().copied());
+            let part = HistoryPart::of_txns(history, about.iter().copied());
             if let Some(smaller) = self.try_part(history, part)? {
                 return Ok(smaller);
             }
@@ -350,7 +350,7 @@ impl Shrinker {
             let mut first = 0;
             while first < history.txn_count() && !self.is_late() {
                 let last = history.txn_count().min(first + size);
-                let mut part = Part::whole(history);
+                let mut part = HistoryPart::whole(history);
                 (first..last).for_each(|txn| part.remove_txn(history, TxnId::at(txn)));
                 match self.try_part(history, part)? {
                     // Others have moved up; some before them may have gone as well.
@@ -370,7 +370,7 @@ impl Shrinker {
     ) -> Result<(), ShrinkError> {
         let mut op = 0;
         while op < history.op_count() && !self.is_late() {
-            let mut part = Part::whole(history);
+            let mut part = HistoryPart::whole(history);
             part.remove_op(OpId::at(op));
             match self.try_part(history, part)? {
                 Some((smaller, violated)) => (*history, *result) = (smaller, violated),

@@ -8,7 +8,7 @@ mod stale_read;
 
 use isolario::Level;
 use isolario::check::{Checker, Options};
-use isolario::model::{AnomalyKind, History, OpId, Part, StatedOrder, TxnId};
+use isolario::model::{AnomalyKind, History, HistoryPart, OpId, StatedOrder, TxnId};
 use isolario::shrink::{Settings, ShrinkError, Shrunk, shrink};
 use isolario::verify::{self, verify};
 use isolario_oracle::random::tables::black_box_case;
@@ -31,12 +31,12 @@ fn assert_minimal(shrunk: &Shrunk) {
         .unwrap_or_else(|refusal| panic!("{}", refusal.describe(history)));
     assert!(shrunk.is_minimal && shows(history, result.level, *anomaly));
     for txn in history.txns() {
-        let mut part = Part::whole(history);
+        let mut part = HistoryPart::whole(history);
         part.remove_txn(history, txn);
         assert!(!shows(&part.build(history).unwrap(), result.level, *anomaly), "{history:?}");
     }
     for op in (0..history.op_count()).map(OpId::at) {
-        let mut part = Part::whole(history);
+        let mut part = HistoryPart::whole(history);
         part.remove_op(op);
         assert!(!shows(&part.build(history).unwrap(), result.level, *anomaly), "{history:?}");
     }
@@ -209,9 +209,9 @@ fn what_rests_on_a_stated_order_is_not_shrunk() {
     assert!(matches!(error, ShrinkError::StatedOrder), "{error}");
 }
 
-fn random_part(history: &History, seed: u64) -> Part {
+fn random_part(history: &History, seed: u64) -> HistoryPart {
     let mut rng = Rng::new(seed);
-    let mut part = Part::whole(history);
+    let mut part = HistoryPart::whole(history);
     for txn in (0..history.txn_count()).map(TxnId::at) {
         if rng.percent(25) {
             part.remove_txn(history, txn);

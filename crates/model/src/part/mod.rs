@@ -28,33 +28,33 @@ use rows::Rows;
 /// not have done the same with one that is kept; functions over rows with any version that counts. Nothing
 /// can be told without a write of which nobody knows which rows it wrote: such a write always stays.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct HistoryPart {
     kept: Vec<bool>,
 }
 
 /// A version of a key, as [`History::version_word`] tells them apart.
 type Version = (KeyId, u64);
 
-impl Part {
+impl HistoryPart {
     /// All of a history.
-    pub fn whole(history: &History) -> Part {
-        Part { kept: vec![true; history.op_count()] }
+    pub fn whole(history: &History) -> HistoryPart {
+        HistoryPart { kept: vec![true; history.op_count()] }
     }
 
     /// Nothing of a history but these transactions.
-    pub fn of_txns(history: &History, txns: impl IntoIterator<Item = TxnId>) -> Part {
+    pub fn of_txns(history: &History, txns: impl IntoIterator<Item = TxnId>) -> HistoryPart {
         let mut kept = vec![false; history.op_count()];
         for txn in txns {
             kept[history.op_range(txn)].fill(true);
         }
-        Part { kept }
+        HistoryPart { kept }
     }
 
     /// Nothing of a history but these operations.
-    pub fn of_ops(history: &History, ops: impl IntoIterator<Item = OpId>) -> Part {
+    pub fn of_ops(history: &History, ops: impl IntoIterator<Item = OpId>) -> HistoryPart {
         let mut kept = vec![false; history.op_count()];
         ops.into_iter().for_each(|op| kept[op.index()] = true);
-        Part { kept }
+        HistoryPart { kept }
     }
 
     /// Leaves a transaction out.
@@ -74,7 +74,7 @@ impl Part {
         Ok(self.build_with_ids(history)?.0)
     }
 
-    /// As [`Part::build`], with the operation of the whole that each operation of the part is.
+    /// As [`HistoryPart::build`], with the operation of the whole that each operation of the part is.
     pub fn build_with_ids(mut self, history: &History) -> Result<(History, Vec<OpId>), SinkError> {
         let gone = self.settle(history);
         let mut batch = Batch::new();

@@ -22,7 +22,7 @@ mod window;
 
 use std::ops::Range;
 
-use isolario_model::{Findings, History, KeyId, Part, TxnId, Verdict, Witness};
+use isolario_model::{Findings, History, HistoryPart, KeyId, TxnId, Verdict, Witness};
 use rayon::prelude::*;
 
 use super::layout::Layout;
@@ -231,7 +231,7 @@ impl Mending<'_> {
     /// What is wrong with some transactions as a history of their own.
     fn told_of(&self, txns: Vec<TxnId>) -> Option<Findings> {
         let history = self.question.history();
-        let (part, ops) = Part::of_txns(history, txns).build_with_ids(history).ok()?;
+        let (part, ops) = HistoryPart::of_txns(history, txns).build_with_ids(history).ok()?;
         let options = Options {
             timeout: self.limits.time_left(),
             committed: Vec::new(),
