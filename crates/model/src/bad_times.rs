@@ -11,7 +11,7 @@ use crate::{Batch, History, TxnId};
 /// The times of a transaction that finished before it started, as they were recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct BadTimes {
+pub struct ContradictoryTimes {
     /// The transaction.
     pub txn: TxnId,
     /// When it is said to have started.
@@ -23,12 +23,12 @@ pub struct BadTimes {
 impl History {
     /// The transactions that finished before they started, by the times that were recorded of them, in order.
     /// [`History::start`] and [`History::finish`] give neither.
-    pub fn bad_times(&self) -> &[BadTimes] {
+    pub fn bad_times(&self) -> &[ContradictoryTimes] {
         &self.txns.bad_times
     }
 
     /// The times of a transaction that were left out.
-    pub(crate) fn bad_times_of(&self, txn: TxnId) -> Option<BadTimes> {
+    pub(crate) fn bad_times_of(&self, txn: TxnId) -> Option<ContradictoryTimes> {
         let at = self.txns.bad_times.binary_search_by_key(&txn.0, |bad| bad.txn.0).ok()?;
         Some(self.txns.bad_times[at])
     }
@@ -47,9 +47,9 @@ const TXNS_PER_TASK: usize = 1 << 16;
 
 impl TxnColumns {
     /// Start and finish of a row, if it finishes before it starts.
-    pub(crate) fn bad_times_in(&self, row: usize) -> Option<BadTimes> {
+    pub(crate) fn bad_times_in(&self, row: usize) -> Option<ContradictoryTimes> {
         let (start, finish) = (self.starts.get(row)?, self.finishes.get(row)?);
-        (finish < start).then_some(BadTimes { txn: TxnId(row as u32), start, finish })
+        (finish < start).then_some(ContradictoryTimes { txn: TxnId(row as u32), start, finish })
     }
 
     /// Leaves out both times of the transactions that finish before they start.

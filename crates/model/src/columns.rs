@@ -3,7 +3,7 @@
 use indexmap::IndexSet;
 use rustc_hash::FxBuildHasher;
 
-use crate::bad_times::BadTimes;
+use crate::bad_times::ContradictoryTimes;
 use crate::lists::Lists;
 use crate::op::{OpKind, Outcome, Stamp, VersionRef};
 use crate::predicate_ops::PredicateOps;
@@ -63,7 +63,7 @@ pub(crate) struct TxnColumns {
     /// Texts, by transaction, in order.
     pub(crate) texts: Vec<(u32, TxnTexts)>,
     /// Of a history, the times that were left out, by transaction.
-    pub(crate) bad_times: Vec<BadTimes>,
+    pub(crate) bad_times: Vec<ContradictoryTimes>,
 }
 
 /// Per-row facts that most histories do not have. Rows never set read as missing.

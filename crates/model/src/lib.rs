@@ -69,7 +69,7 @@ mod verdict;
 pub use anomaly::{AnomalyKind, AnomalyNames};
 pub use assemble::{Outline, Pieces, PlainFacts, PlainOps, PlainTxn, Room, Size};
 pub use assumption::{KeyAssumption, KeyAssumptions};
-pub use bad_times::BadTimes;
+pub use bad_times::ContradictoryTimes;
 pub use batch::Batch;
 pub use conditional::{Conditional, Ended};
 pub use distinct::Distinct;
