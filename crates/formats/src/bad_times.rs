@@ -42,7 +42,7 @@ impl BadTimes {
     }
 
     fn called(history: &History, label: impl Fn(TxnId) -> String) -> Option<BadTimes> {
-        let bad = history.bad_times();
+        let bad = history.contradictory_times();
         let first = bad.iter().min_by_key(|bad| history.line(bad.txn).unwrap_or(u64::MAX))?;
         let mut lines: Vec<u64> = bad.iter().filter_map(|bad| history.line(bad.txn)).collect();
         lines.sort_unstable();

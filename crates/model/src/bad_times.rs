@@ -23,7 +23,7 @@ pub struct ContradictoryTimes {
 impl History {
     /// The transactions that finished before they started, by the times that were recorded of them, in order.
     /// [`History::start`] and [`History::finish`] give neither.
-    pub fn bad_times(&self) -> &[ContradictoryTimes] {
+    pub fn contradictory_times(&self) -> &[ContradictoryTimes] {
         &self.txns.bad_times
     }
 
@@ -88,7 +88,7 @@ mod tests {
             [(None, None), (Some(1), Some(1)), (None, None)]
         );
         let bad: Vec<_> =
-            history.bad_times().iter().map(|b| (b.txn.0, b.start, b.finish)).collect();
+            history.contradictory_times().iter().map(|b| (b.txn.0, b.start, b.finish)).collect();
         assert_eq!(bad, [(0, 9, 5), (2, 3, 2)]);
         assert!(history.has_times());
     }
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_history_of_bad_times_alone_has_no_times() {
         let history = history(&[timed("a", i64::MAX, i64::MIN)]);
-        assert!(!history.has_times() && history.bad_times().len() == 1);
+        assert!(!history.has_times() && history.contradictory_times().len() == 1);
         assert!(!batch(&[timed("a", 1, 2)]).has_bad_times());
     }
 
@@ -112,6 +112,6 @@ mod tests {
         }
         assert!(!batch.has_bad_times());
         let history = History::from_batches(vec![batch], Pieces::ByName).unwrap();
-        assert_eq!((history.txn_count(), history.bad_times().len()), (1, 1));
+        assert_eq!((history.txn_count(), history.contradictory_times().len()), (1, 1));
     }
 }

@@ -23,7 +23,7 @@ impl History {
         );
         let [two_sessions, repeated] = names;
         let mut reversed = Tally::default();
-        self.bad_times().iter().for_each(|bad| {
+        self.contradictory_times().iter().for_each(|bad| {
             reversed.add(Oddity::FinishBeforeStart { txn: bad.txn });
         });
         let about_txns = [reversed, times, empty_txns(self)];

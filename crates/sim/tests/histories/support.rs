@@ -14,7 +14,7 @@ pub fn history(config: &Config) -> History {
     let mut batch = Batch::new();
     generate(config, &mut batch).unwrap();
     let history = batch.build().unwrap();
-    assert!(history.bad_times().is_empty(), "it finishes before it starts");
+    assert!(history.contradictory_times().is_empty(), "it finishes before it starts");
     history
 }
 

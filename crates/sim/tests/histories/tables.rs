@@ -75,7 +75,7 @@ fn generated(config: &TableConfig) -> (History, Heard) {
     assert_eq!(summary.committed + summary.aborted + summary.unknown, config.txns);
     heard.commits.sort_unstable();
     let history = batch.build().unwrap();
-    assert!(history.bad_times().is_empty(), "it finishes before it starts");
+    assert!(history.contradictory_times().is_empty(), "it finishes before it starts");
     assert_eq!(summary.operations, history.op_count() as u64);
     (history, heard)
 }
