@@ -28,7 +28,7 @@ impl History {
     }
 
     /// The times of a transaction that were left out.
-    pub(crate) fn bad_times_of(&self, txn: TxnId) -> Option<ContradictoryTimes> {
+    pub(crate) fn contradictory_times_of(&self, txn: TxnId) -> Option<ContradictoryTimes> {
         let at = self.txns.bad_times.binary_search_by_key(&txn.0, |bad| bad.txn.0).ok()?;
         Some(self.txns.bad_times[at])
     }

@@ -162,7 +162,7 @@ impl Oddity {
                 format!("key {name} is a register in {register} and a list in {list}")
             }
             Oddity::FinishBeforeStart { txn: id } => {
-                let bad = history.bad_times_of(id);
+                let bad = history.contradictory_times_of(id);
                 let [start, finish] =
                     [bad.map(|bad| bad.start), bad.map(|bad| bad.finish)].map(shown);
                 format!(
