@@ -30,7 +30,7 @@ impl BadTimes {
 
     /// Those of a piece of a file.
     pub(crate) fn of_piece(piece: &[Batch]) -> Result<Option<BadTimes>, SinkError> {
-        if !piece.iter().any(Batch::has_bad_times) {
+        if !piece.iter().any(Batch::has_contradictory_times) {
             return Ok(None);
         }
         let history = History::from_batches(piece.to_vec(), Pieces::Whole)?;

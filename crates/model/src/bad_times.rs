@@ -37,7 +37,7 @@ impl History {
 impl Batch {
     /// Whether a transaction that was added as a whole finished before it started. A history that is built of
     /// the batch leaves out both times.
-    pub fn has_bad_times(&self) -> bool {
+    pub fn has_contradictory_times(&self) -> bool {
         (0..self.len()).any(|row| self.txns.bad_times_in(row).is_some())
     }
 }
@@ -80,7 +80,7 @@ mod tests {
     fn both_times_are_left_out_whatever_the_outcome_and_are_listed() {
         let unknown = Txn { outcome: Outcome::Unknown, ..timed("b", 3, 2) };
         let txns = [timed("a", 9, 5), timed("a", 1, 1), unknown];
-        assert!(batch(&txns).has_bad_times());
+        assert!(batch(&txns).has_contradictory_times());
         let history = history(&txns);
         let times = |txn| (history.start(TxnId(txn)), history.finish(TxnId(txn)));
         assert_eq!(
@@ -97,7 +97,7 @@ mod tests {
     fn a_history_of_bad_times_alone_has_no_times() {
         let history = history(&[timed("a", i64::MAX, i64::MIN)]);
         assert!(!history.has_times() && history.contradictory_times().len() == 1);
-        assert!(!batch(&[timed("a", 1, 2)]).has_bad_times());
+        assert!(!batch(&[timed("a", 1, 2)]).has_contradictory_times());
     }
 
     /// The first piece of a transaction tells its start and the last one its finish.
@@ -110,7 +110,7 @@ mod tests {
                 .unwrap();
             batch.end(&TxnEnd { start, finish, ..TxnEnd::new(Outcome::Committed) }).unwrap();
         }
-        assert!(!batch.has_bad_times());
+        assert!(!batch.has_contradictory_times());
         let history = History::from_batches(vec![batch], Pieces::ByName).unwrap();
         assert_eq!((history.txn_count(), history.contradictory_times().len()), (1, 1));
     }
