@@ -38,7 +38,7 @@ impl Batch {
     /// Whether a transaction that was added as a whole finished before it started. A history that is built of
     /// the batch leaves out both times.
     pub fn has_contradictory_times(&self) -> bool {
-        (0..self.len()).any(|row| self.txns.bad_times_in(row).is_some())
+        (0..self.len()).any(|row| self.txns.contradictory_times_in(row).is_some())
     }
 }
 
@@ -47,7 +47,7 @@ const TXNS_PER_TASK: usize = 1 << 16;
 
 impl TxnColumns {
     /// Start and finish of a row, if it finishes before it starts.
-    pub(crate) fn bad_times_in(&self, row: usize) -> Option<ContradictoryTimes> {
+    pub(crate) fn contradictory_times_in(&self, row: usize) -> Option<ContradictoryTimes> {
         let (start, finish) = (self.starts.get(row)?, self.finishes.get(row)?);
         (finish < start).then_some(ContradictoryTimes { txn: TxnId(row as u32), start, finish })
     }
@@ -56,7 +56,7 @@ impl TxnColumns {
     #[must_use]
     pub(crate) fn without_bad_times(mut self) -> TxnColumns {
         let rows = (0..self.outcomes.len()).into_par_iter().with_min_len(TXNS_PER_TASK);
-        self.bad_times = rows.filter_map(|row| self.bad_times_in(row)).collect();
+        self.bad_times = rows.filter_map(|row| self.contradictory_times_in(row)).collect();
         for bad in &self.bad_times {
             self.starts.set(bad.txn.index(), None);
             self.finishes.set(bad.txn.index(), None);

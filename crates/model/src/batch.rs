@@ -69,7 +69,7 @@ impl Batch {
 
     /// When each transaction finished, as far as that is known, in the order in which they arrived.
     pub fn finishes(&self) -> impl ExactSizeIterator<Item = Option<i64>> {
-        let is_bad = |txn: usize| self.txns.bad_times_in(txn).is_some();
+        let is_bad = |txn: usize| self.txns.contradictory_times_in(txn).is_some();
         (0..self.len()).map(move |txn| self.txns.finishes.get(txn).filter(|_| !is_bad(txn)))
     }
 
