@@ -54,7 +54,7 @@ impl TxnColumns {
 
     /// Leaves out both times of the transactions that finish before they start.
     #[must_use]
-    pub(crate) fn without_bad_times(mut self) -> TxnColumns {
+    pub(crate) fn without_contradictory_times(mut self) -> TxnColumns {
         let rows = (0..self.outcomes.len()).into_par_iter().with_min_len(TXNS_PER_TASK);
         self.bad_times = rows.filter_map(|row| self.contradictory_times_in(row)).collect();
         for bad in &self.bad_times {

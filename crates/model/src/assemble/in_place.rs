@@ -216,7 +216,10 @@ impl Columns {
         };
         let keys = self.keys.into_iter().map(KeyId).collect();
         let (kinds, words) = (self.kinds, self.words);
-        (txns.without_bad_times(), OpColumns { kinds, keys, words, ..OpColumns::default() })
+        (
+            txns.without_contradictory_times(),
+            OpColumns { kinds, keys, words, ..OpColumns::default() },
+        )
     }
 
     /// Cuts them into rooms for parts.

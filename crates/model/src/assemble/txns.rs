@@ -30,7 +30,7 @@ pub(super) fn gather(batches: &[Batch], tables: &Tables, grouping: &Grouping) ->
         scope.spawn(|_| to.db_commits = from.lasts(|txns| &txns.db_commits, as_is));
         scope.spawn(|_| to.texts = from.texts());
     });
-    txns.without_bad_times()
+    txns.without_contradictory_times()
 }
 
 /// What needs no renumbering.
