@@ -24,13 +24,14 @@ impl History {
     /// The transactions that finished before they started, by the times that were recorded of them, in order.
     /// [`History::start`] and [`History::finish`] give neither.
     pub fn contradictory_times(&self) -> &[ContradictoryTimes] {
-        &self.txns.bad_times
+        &self.txns.contradictory_times
     }
 
     /// The times of a transaction that were left out.
     pub(crate) fn contradictory_times_of(&self, txn: TxnId) -> Option<ContradictoryTimes> {
-        let at = self.txns.bad_times.binary_search_by_key(&txn.0, |bad| bad.txn.0).ok()?;
-        Some(self.txns.bad_times[at])
+        let at =
+            self.txns.contradictory_times.binary_search_by_key(&txn.0, |bad| bad.txn.0).ok()?;
+        Some(self.txns.contradictory_times[at])
     }
 }
 
@@ -56,12 +57,13 @@ impl TxnColumns {
     #[must_use]
     pub(crate) fn without_contradictory_times(mut self) -> TxnColumns {
         let rows = (0..self.outcomes.len()).into_par_iter().with_min_len(TXNS_PER_TASK);
-        self.bad_times = rows.filter_map(|row| self.contradictory_times_in(row)).collect();
-        for bad in &self.bad_times {
+        self.contradictory_times =
+            rows.filter_map(|row| self.contradictory_times_in(row)).collect();
+        for bad in &self.contradictory_times {
             self.starts.set(bad.txn.index(), None);
             self.finishes.set(bad.txn.index(), None);
         }
-        if !self.bad_times.is_empty() {
+        if !self.contradictory_times.is_empty() {
             self.starts.forget_if_unset();
             self.finishes.forget_if_unset();
         }

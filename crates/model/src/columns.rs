@@ -63,7 +63,7 @@ pub(crate) struct TxnColumns {
     /// Texts, by transaction, in order.
     pub(crate) texts: Vec<(u32, TxnTexts)>,
     /// Of a history, the times that were left out, by transaction.
-    pub(crate) bad_times: Vec<ContradictoryTimes>,
+    pub(crate) contradictory_times: Vec<ContradictoryTimes>,
 }
 
 /// Per-row facts that most histories do not have. Rows never set read as missing.
