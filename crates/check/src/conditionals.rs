@@ -16,8 +16,8 @@
 use std::sync::Arc;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Conditional, Ended, Evidence, Findings, History, Inapplicable, Initial,
-    ItemView, Level, LevelResult, Limit, OpId, OpKind, Outcome, TxnId, Undecided, ValueId,
+    Anomaly, AnomalyKind, ConditionalWrite, Ended, Evidence, Findings, History, Inapplicable,
+    Initial, ItemView, Level, LevelResult, Limit, OpId, OpKind, Outcome, TxnId, Undecided, ValueId,
     ValueRef, Verdict,
 };
 
@@ -276,8 +276,8 @@ impl<'v> Candidates<'v> {
     }
 
     /// None if it tells what it found, or found what its own transaction had written.
-    fn open(&self, txn: TxnId, op: OpId, conditional: &Conditional) -> Option<Open> {
-        let Conditional { key, expected, ended, .. } = *conditional;
+    fn open(&self, txn: TxnId, op: OpId, conditional: &ConditionalWrite) -> Option<Open> {
+        let ConditionalWrite { key, expected, ended, .. } = *conditional;
         let items = self.view.history();
         let item = self.view.met(op, key)?;
         let expected = expected.or_else(|| items.find_value(ValueRef::Nil)).map(ValueId::word);

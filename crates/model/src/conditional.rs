@@ -4,7 +4,7 @@ use crate::{History, KeyId, Op, OpId, ValueId, ValueRef};
 
 /// A compare-and-set. An insert is one from *absent*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Conditional {
+pub struct ConditionalWrite {
     /// The register.
     pub key: KeyId,
     /// What it asked for; none for *absent*, where no operation has that value.
@@ -37,7 +37,7 @@ impl History {
     }
 
     /// A conditional write, if the operation is one.
-    pub fn conditional(&self, op: OpId) -> Option<Conditional> {
+    pub fn conditional(&self, op: OpId) -> Option<ConditionalWrite> {
         let (key, expected, new, applied, seen) = match self.op(op) {
             Op::InsertIfAbsent { key, value, applied, seen } => {
                 (key, self.find_value(ValueRef::Nil), value, applied, seen)
@@ -56,6 +56,6 @@ impl History {
             (Some(false), None) => Ended::FoundAnother,
             (None, None) => Ended::Unknown,
         };
-        Some(Conditional { key, expected, new, ended })
+        Some(ConditionalWrite { key, expected, new, ended })
     }
 }

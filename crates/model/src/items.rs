@@ -1,7 +1,7 @@
 //! Predicate operations as operations on single rows, and conditional writes as reads and writes.
 
 use crate::columns::{Column, MAX_ROWS, OpColumns, TxnColumns};
-use crate::conditional::{Conditional, Ended};
+use crate::conditional::{ConditionalWrite, Ended};
 use crate::op::{Op, OpKind, Outcome, RowView};
 use crate::predicate_ops::PredicateOps;
 use crate::sink::SinkError;
@@ -209,8 +209,8 @@ fn unsure_in(history: &History, txn: TxnId) -> Option<OpId> {
 }
 
 /// Adds what a conditional write saw, and what it wrote.
-fn add_conditional(items: &mut OpColumns, conditional: &Conditional, absent: Option<ValueId>) {
-    let Conditional { key, expected, new, ended } = *conditional;
+fn add_conditional(items: &mut OpColumns, conditional: &ConditionalWrite, absent: Option<ValueId>) {
+    let ConditionalWrite { key, expected, new, ended } = *conditional;
     match ended {
         Ended::Applied | Ended::Unknown => {
             add_met(items, key, expected.or(absent));
