@@ -1,7 +1,7 @@
 //! A batch of transactions in the order they arrived: what a sink collects before the whole
 //! history is known.
 
-use crate::columns::{Conditional, MAX_ROWS, OpColumns, TxnColumns, TxnTexts};
+use crate::columns::{ConditionalOp, MAX_ROWS, OpColumns, TxnColumns, TxnTexts};
 use crate::op::{Op, OpInput, OpKind, OpNotes, Outcome, TxnEnd, TxnStart, VersionRef};
 use crate::sink::{Meta, SinkError, TxnSink};
 use crate::table::{NameTable, ValueId, ValueTable};
@@ -123,7 +123,7 @@ impl Batch {
     ) -> u64 {
         let mut intern = |v| self.values.intern(v);
         let (expected, new, seen) = (expected.map(&mut intern), intern(new), seen.map(intern));
-        self.ops.conditionals.push(Conditional { expected, new, applied, seen });
+        self.ops.conditionals.push(ConditionalOp { expected, new, applied, seen });
         self.ops.conditionals.len() as u64 - 1
     }
 

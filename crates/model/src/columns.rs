@@ -15,7 +15,7 @@ pub(crate) const MAX_ROWS: usize = u32::MAX as usize - 1;
 
 /// A conditional write, whose columns word is its position among them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Conditional {
+pub(crate) struct ConditionalOp {
     /// The expected value; none for an insert.
     pub(crate) expected: Option<ValueId>,
     pub(crate) new: ValueId,
@@ -32,7 +32,7 @@ pub(crate) struct OpColumns {
     /// predicate operation among their like.
     pub(crate) words: Vec<u64>,
     pub(crate) versions: Column<VersionId>,
-    pub(crate) conditionals: Vec<Conditional>,
+    pub(crate) conditionals: Vec<ConditionalOp>,
     pub(crate) predicates: PredicateOps,
     pub(crate) lists: Lists,
     pub(crate) version_names: IndexSet<VersionRef, FxBuildHasher>,
