@@ -16,9 +16,9 @@
 use std::sync::Arc;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, ConditionalWrite, Ended, Evidence, Findings, History, Inapplicable,
-    Initial, ItemView, Level, LevelResult, Limit, OpId, OpKind, Outcome, TxnId, Undecided, ValueId,
-    ValueRef, Verdict,
+    Anomaly, AnomalyKind, ConditionalOutcome, ConditionalWrite, Evidence, Findings, History,
+    Inapplicable, Initial, ItemView, Level, LevelResult, Limit, OpId, OpKind, Outcome, TxnId,
+    Undecided, ValueId, ValueRef, Verdict,
 };
 
 use crate::predicates::{Deleters, clash, is_by_row};
@@ -208,8 +208,10 @@ fn open_conditional(history: &History, view: &ItemView) -> Option<OpId> {
     // Nobody knows what else a register held at first, or whether it was absent.
     let ended = |op: &OpId| history.conditional(*op).map(|conditional| conditional.ended);
     let is_open = |op: &OpId| {
-        matches!(ended(op), Some(Ended::FoundAnother | Ended::Contradiction))
-            || history.op_kinds()[op.index()] == OpKind::InsertIfAbsent
+        matches!(
+            ended(op),
+            Some(ConditionalOutcome::FoundAnother | ConditionalOutcome::Contradiction)
+        ) || history.op_kinds()[op.index()] == OpKind::InsertIfAbsent
     };
     view.unsure_conditional().or_else(|| conditionals().find(is_open))
 }
@@ -282,7 +284,7 @@ impl<'v> Candidates<'v> {
         let item = self.view.met(op, key)?;
         let expected = expected.or_else(|| items.find_value(ValueRef::Nil)).map(ValueId::word);
         let is_other = |word: u64| Some(word) != expected;
-        if !matches!(ended, Ended::FoundAnother | Ended::Contradiction) {
+        if !matches!(ended, ConditionalOutcome::FoundAnother | ConditionalOutcome::Contradiction) {
             return None;
         }
         let is_own = |other: &OpId| {
@@ -292,7 +294,7 @@ impl<'v> Candidates<'v> {
         };
         let own = items.txn_ops(txn).rfind(is_own);
         let impossible = Open { op, item, writers: Vec::new(), own: None };
-        if ended == Ended::Contradiction {
+        if ended == ConditionalOutcome::Contradiction {
             return Some(impossible);
         }
         if let Some(own) = own {

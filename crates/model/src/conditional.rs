@@ -12,12 +12,12 @@ pub struct ConditionalWrite {
     /// What it wrote if it found that.
     pub new: ValueId,
     /// How it ended.
-    pub ended: Ended,
+    pub ended: ConditionalOutcome,
 }
 
 /// How a conditional write ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum ConditionalOutcome {
     /// It found what it asked for, and took effect.
     Applied,
     /// It failed and found this.
@@ -49,12 +49,12 @@ impl History {
         };
         let is_expected = |seen: ValueId| Some(seen) == expected;
         let ended = match (applied, seen) {
-            (Some(true), _) => Ended::Applied,
-            (None, Some(seen)) if is_expected(seen) => Ended::Applied,
-            (Some(false), Some(seen)) if is_expected(seen) => Ended::Contradiction,
-            (_, Some(seen)) => Ended::Found(seen),
-            (Some(false), None) => Ended::FoundAnother,
-            (None, None) => Ended::Unknown,
+            (Some(true), _) => ConditionalOutcome::Applied,
+            (None, Some(seen)) if is_expected(seen) => ConditionalOutcome::Applied,
+            (Some(false), Some(seen)) if is_expected(seen) => ConditionalOutcome::Contradiction,
+            (_, Some(seen)) => ConditionalOutcome::Found(seen),
+            (Some(false), None) => ConditionalOutcome::FoundAnother,
+            (None, None) => ConditionalOutcome::Unknown,
         };
         Some(ConditionalWrite { key, expected, new, ended })
     }

@@ -1,7 +1,7 @@
 //! Predicate operations as operations on single rows, and conditional writes as reads and writes.
 
 use crate::columns::{Column, MAX_ROWS, OpColumns, TxnColumns};
-use crate::conditional::{ConditionalWrite, Ended};
+use crate::conditional::{ConditionalOutcome, ConditionalWrite};
 use crate::op::{Op, OpKind, Outcome, RowView};
 use crate::predicate_ops::PredicateOps;
 use crate::sink::SinkError;
@@ -197,12 +197,12 @@ fn unsure_in(history: &History, txn: TxnId) -> Option<OpId> {
         return None;
     }
     let ended = |op: &OpId| history.conditional(*op).map(|conditional| conditional.ended);
-    let unsure = history.txn_ops(txn).find(|op| ended(op) == Some(Ended::Unknown))?;
+    let unsure = history.txn_ops(txn).find(|op| ended(op) == Some(ConditionalOutcome::Unknown))?;
     let may_write = |op: &OpId| match history.op(*op) {
         Op::Write { .. } | Op::Delete { .. } | Op::Append { .. } | Op::PredicateWrite { .. } => {
             true
         }
-        _ => matches!(ended(op), Some(Ended::Applied | Ended::Unknown)),
+        _ => matches!(ended(op), Some(ConditionalOutcome::Applied | ConditionalOutcome::Unknown)),
     };
     let is_alone = history.txn_ops(txn).filter(may_write).count() == 1;
     (history.outcome(txn) == Outcome::Committed || !is_alone).then_some(unsure)
@@ -212,14 +212,16 @@ fn unsure_in(history: &History, txn: TxnId) -> Option<OpId> {
 fn add_conditional(items: &mut OpColumns, conditional: &ConditionalWrite, absent: Option<ValueId>) {
     let ConditionalWrite { key, expected, new, ended } = *conditional;
     match ended {
-        Ended::Applied | Ended::Unknown => {
+        ConditionalOutcome::Applied | ConditionalOutcome::Unknown => {
             add_met(items, key, expected.or(absent));
             items.kinds.push(OpKind::Write);
             items.keys.push(key);
             items.words.push(new.word());
         }
-        Ended::Found(value) => add_met(items, key, Some(value)),
-        Ended::FoundAnother | Ended::Contradiction => add_met(items, key, None),
+        ConditionalOutcome::Found(value) => add_met(items, key, Some(value)),
+        ConditionalOutcome::FoundAnother | ConditionalOutcome::Contradiction => {
+            add_met(items, key, None)
+        }
     }
 }
 

@@ -71,7 +71,7 @@ pub use assemble::{Outline, Pieces, PlainFacts, PlainOps, PlainTxn, Room, Size};
 pub use assumption::{KeyAssumption, KeyAssumptions};
 pub use bad_times::ContradictoryTimes;
 pub use batch::Batch;
-pub use conditional::{ConditionalWrite, Ended};
+pub use conditional::{ConditionalOutcome, ConditionalWrite};
 pub use distinct::Distinct;
 pub use edge::{Edge, EdgeKind, MetVersion, Reason, VersionOrder};
 pub use evidence::Contention;

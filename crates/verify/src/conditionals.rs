@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use isolario_model::{
-    Anomaly, Ended, Findings, History, Inapplicable, Initial, ItemView, KeyId, LevelResult, Nodes,
-    Op, OpId, OpKind, Outcome, StatedOrder, TxnId, ValueRef, Verdict, Witness,
+    Anomaly, ConditionalOutcome, Findings, History, Inapplicable, Initial, ItemView, KeyId,
+    LevelResult, Nodes, Op, OpId, OpKind, Outcome, StatedOrder, TxnId, ValueRef, Verdict, Witness,
 };
 
 use crate::facts::{Facts, is_write};
@@ -75,7 +75,11 @@ fn does_not_tell(history: &History, op: OpId) -> Result<(), Refusal> {
         return Err(Refusal::NoSuchOp(op));
     }
     match history.conditional(op).map(|conditional| conditional.ended) {
-        Some(Ended::Unknown | Ended::FoundAnother | Ended::Contradiction) => Ok(()),
+        Some(
+            ConditionalOutcome::Unknown
+            | ConditionalOutcome::FoundAnother
+            | ConditionalOutcome::Contradiction,
+        ) => Ok(()),
         Some(_) if needs_more(history) => Ok(()),
         _ => Err(Refusal::Applicable("the operation states what it found")),
     }
@@ -90,7 +94,7 @@ fn needs_more(history: &History) -> bool {
 fn is_open(history: &History, view: &ItemView) -> bool {
     let asks_for_more = |op: OpId| match history.conditional(op).map(|it| it.ended) {
         None => false,
-        Some(Ended::FoundAnother | Ended::Contradiction) => true,
+        Some(ConditionalOutcome::FoundAnother | ConditionalOutcome::Contradiction) => true,
         Some(_) => history.op_kinds()[op.index()] == OpKind::InsertIfAbsent,
     };
     let mut ops = (0..history.op_count()).map(OpId::at);
@@ -115,9 +119,11 @@ fn met(history: &History, view: &ItemView) -> BTreeMap<OpId, Vec<TxnId>> {
         let own = values.own_before(txn, op, conditional.key);
         let writers = match (conditional.ended, own) {
             _ if history.outcome(txn) == Outcome::Aborted => continue,
-            (Ended::Contradiction, _) => Vec::new(),
-            (Ended::FoundAnother, Some(own)) if own == expected => Vec::new(),
-            (Ended::FoundAnother, None) => values.others(txn, conditional.key, expected),
+            (ConditionalOutcome::Contradiction, _) => Vec::new(),
+            (ConditionalOutcome::FoundAnother, Some(own)) if own == expected => Vec::new(),
+            (ConditionalOutcome::FoundAnother, None) => {
+                values.others(txn, conditional.key, expected)
+            }
             _ => continue,
         };
         met.insert(item, writers);
@@ -173,7 +179,9 @@ impl<'h> Values<'h> {
 fn written(history: &History, op: OpId) -> Option<(KeyId, ValueRef<'_>)> {
     match history.conditional(op) {
         Some(it) => match it.ended {
-            Ended::Applied | Ended::Unknown => Some((it.key, history.value(it.new))),
+            ConditionalOutcome::Applied | ConditionalOutcome::Unknown => {
+                Some((it.key, history.value(it.new)))
+            }
             _ => None,
         },
         None if !is_write(history, op) => None,

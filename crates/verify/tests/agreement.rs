@@ -5,8 +5,8 @@
 
 use isolario_check::{check, supported};
 use isolario_model::{
-    AnomalyKind, Ended, History, Inapplicable, Initial, KeyAssumption, KeyAssumptions, KeyId,
-    Level, LevelResult, Op, OpId, OpKind, Outcome, StatedOrder, TxnId, Verdict, VerdictKind,
+    AnomalyKind, ConditionalOutcome, History, Inapplicable, Initial, KeyAssumption, KeyAssumptions,
+    KeyId, Level, LevelResult, Op, OpId, OpKind, Outcome, StatedOrder, TxnId, Verdict, VerdictKind,
 };
 use isolario_oracle::random::{Case, append_twin, append_twin_in_some_order, shrink};
 use isolario_oracle::{Answer, Draft, is_ambiguous, satisfies_stated, volume};
@@ -124,7 +124,7 @@ fn writers(draft: &Draft, history: &History, key: KeyId) -> Vec<TxnId> {
     places.sort_by_key(place);
     let writes = |txn: &TxnId| {
         let is_write = |op: OpId| match history.conditional(op) {
-            Some(conditional) => conditional.ended == Ended::Applied,
+            Some(conditional) => conditional.ended == ConditionalOutcome::Applied,
             None => !matches!(history.op(op), Op::Read { .. } | Op::ReadList { .. }),
         };
         let mut ops = history.txn_ops(*txn);
@@ -155,8 +155,9 @@ fn complaint(
         (Verdict::NotApplicable(Inapplicable::NoTimes), _) => !history.has_times(),
         (Verdict::NotApplicable(Inapplicable::NoVersionOrder), _) => {
             // Of a conditional write that may have taken effect, nothing is stated.
-            let is_open =
-                |op: OpId| history.conditional(op).is_some_and(|it| it.ended == Ended::Unknown);
+            let is_open = |op: OpId| {
+                history.conditional(op).is_some_and(|it| it.ended == ConditionalOutcome::Unknown)
+            };
             !matches!(reading.stated, Stated::InOrder | Stated::Backwards)
                 || (0..history.op_count()).map(OpId::at).any(is_open)
         }
@@ -340,7 +341,7 @@ fn may_depend_on_lists(history: &History) -> bool {
     let mut ops = (0..history.op_count()).map(OpId::at);
     let is_open = |op: OpId| {
         let ended = history.conditional(op).map(|conditional| conditional.ended);
-        ended == Some(Ended::FoundAnother)
+        ended == Some(ConditionalOutcome::FoundAnother)
             && history.outcome(history.op_txn(op)) != Outcome::Aborted
     };
     let is_of_list = |op: OpId| matches!(history.op(op), Op::ReadList { .. } | Op::Append { .. });

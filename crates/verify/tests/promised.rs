@@ -5,9 +5,9 @@
 
 use isolario_check::check;
 use isolario_model::{
-    Anomaly, AnomalyKind, Batch, Ended, Evidence, ExpectedVersion, Findings, History, Inapplicable,
-    KeyId, Level, LevelResult, Nodes, OpId, Outcome, Point, PromisedOrder, Stamp, TxnEnd, TxnSink,
-    TxnStart, Verdict, VerdictKind, Witness,
+    Anomaly, AnomalyKind, Batch, ConditionalOutcome, Evidence, ExpectedVersion, Findings, History,
+    Inapplicable, KeyId, Level, LevelResult, Nodes, OpId, Outcome, Point, PromisedOrder, Stamp,
+    TxnEnd, TxnSink, TxnStart, Verdict, VerdictKind, Witness,
 };
 use isolario_oracle::random::Case;
 use isolario_oracle::random::tables::{TableCase, table_case};
@@ -93,7 +93,9 @@ fn the_replay_agrees_with_every_order_that_is_left_open() {
 /// Whether nobody knows of some conditional write whether it took effect.
 fn has_open_effects(history: &History) -> bool {
     let mut ops = (0..history.op_count()).map(OpId::at);
-    ops.any(|op| history.conditional(op).is_some_and(|write| write.ended == Ended::Unknown))
+    ops.any(|op| {
+        history.conditional(op).is_some_and(|write| write.ended == ConditionalOutcome::Unknown)
+    })
 }
 
 /// Whether some transaction of unknown outcome has a place, or lacks one.
