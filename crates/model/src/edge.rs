@@ -105,7 +105,7 @@ pub enum Reason {
         write: OpId,
         /// The version of the row that the predicate met, where that was inferred from what the history
         /// shows; none where a certificate states it.
-        met: Option<MetVersion>,
+        met: Option<EvaluatedVersion>,
     },
     /// `to` evaluated a predicate over a version that `from` wrote.
     PredicateRead {
@@ -137,7 +137,7 @@ pub enum Reason {
 
 /// A version of a row that a predicate met, and which another transaction overwrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MetVersion {
+pub struct EvaluatedVersion {
     /// Who wrote it: the only one whose version agrees with what the reader was told.
     pub writer: TxnId,
     /// How it is known that it was overwritten; `Initial` where `writer` is `init`.
@@ -228,9 +228,9 @@ impl Reason {
         match self {
             Reason::Overwrite { known, .. }
             | Reason::AntiDependency { known, .. }
-            | Reason::PredicateAntiDependency { met: Some(MetVersion { known, .. }), .. } => {
-                Some(known)
-            }
+            | Reason::PredicateAntiDependency {
+                met: Some(EvaluatedVersion { known, .. }), ..
+            } => Some(known),
             _ => None,
         }
     }

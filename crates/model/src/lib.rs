@@ -73,7 +73,7 @@ pub use bad_times::ContradictoryTimes;
 pub use batch::Batch;
 pub use conditional::{ConditionalOutcome, ConditionalWrite};
 pub use distinct::Distinct;
-pub use edge::{Edge, EdgeKind, MetVersion, Reason, VersionOrder};
+pub use edge::{Edge, EdgeKind, EvaluatedVersion, Reason, VersionOrder};
 pub use evidence::Contention;
 pub use history::History;
 pub use ids::{KeyId, OpId, PredicateId, SessionId, TxnId, VersionId};

@@ -5,8 +5,8 @@
 
 use isolario_check::check;
 use isolario_model::{
-    Anomaly, AnomalyKind, Batch, Edge, EdgeKind, Evidence, ExpectedVersion, Findings, History,
-    Inapplicable, Initial, ItemView, KeyId, Level, Limit, MetVersion, Meta, Nodes, Op, OpId,
+    Anomaly, AnomalyKind, Batch, Edge, EdgeKind, EvaluatedVersion, Evidence, ExpectedVersion,
+    Findings, History, Inapplicable, Initial, ItemView, KeyId, Level, Limit, Meta, Nodes, Op, OpId,
     OpInput, OpNotes, Outcome, Point, Predicate, Reason, RowInput, RowsApart, SinkError,
     StatedOrder, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef, Verdict, VerdictKind, VersionSet,
     Witness,
@@ -432,7 +432,7 @@ fn other_edges(edges: &[Edge]) -> Vec<Vec<Edge>> {
         let nowhere = OpId(u32::MAX - 1);
         let spoilt = match edge.reason.clone() {
             Reason::PredicateAntiDependency { read, key, write, met: Some(met) } => {
-                let other = Some(MetVersion { writer: edge.from, ..met.clone() });
+                let other = Some(EvaluatedVersion { writer: edge.from, ..met.clone() });
                 vec![
                     Reason::PredicateAntiDependency { read, key, write, met: None },
                     Reason::PredicateAntiDependency { read, key, write, met: other },

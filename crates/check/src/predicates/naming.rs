@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, History, KeyId, Level, LevelSet, MetVersion, Op, OpId,
-    Reason, TxnId, Verdict, VersionOrder,
+    Anomaly, AnomalyKind, Edge, EvaluatedVersion, Evidence, History, KeyId, Level, LevelSet, Op,
+    OpId, Reason, TxnId, Verdict, VersionOrder,
 };
 
 use super::candidates::Candidates;
@@ -83,7 +83,7 @@ impl Naming<'_, '_> {
                     condition.agrees(self.history, key, value) == Ok(false)
                 };
                 let (read, everywhere) = self.teller(from, key, *writer, changes)?;
-                let met = Some(MetVersion { writer: *writer, known: known.clone() });
+                let met = Some(EvaluatedVersion { writer: *writer, known: known.clone() });
                 let reason = Reason::PredicateAntiDependency { read, key, write, met };
                 Some(Told { edge: Edge { from, to, reason }, everywhere })
             }

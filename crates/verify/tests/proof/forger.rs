@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Engine, Evidence, ExpectedVersion, Findings, History, Inapplicable,
-    KeyAssumption, KeyId, Level, LevelResult, Limit, MetVersion, OpId, Point, ReadSource, Reason,
-    Stamp, TxnId, Undecided, Value, Verdict, VersionOrder, Witness,
+    Anomaly, AnomalyKind, Edge, Engine, EvaluatedVersion, Evidence, ExpectedVersion, Findings,
+    History, Inapplicable, KeyAssumption, KeyId, Level, LevelResult, Limit, OpId, Point,
+    ReadSource, Reason, Stamp, TxnId, Undecided, Value, Verdict, VersionOrder, Witness,
 };
 use isolario_oracle::random::Rng;
 
@@ -125,7 +125,7 @@ impl Forger<'_> {
                 read: self.op(),
                 key: self.key(),
                 write: self.op(),
-                met: (depth > 0).then(|| MetVersion {
+                met: (depth > 0).then(|| EvaluatedVersion {
                     writer: self.txn(),
                     known: self.version_order(depth - 1),
                 }),

@@ -1,7 +1,7 @@
 //! Anomalies, edges and reasons on their way in.
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, ExpectedVersion, KeyAssumption, Level, MetVersion,
+    Anomaly, AnomalyKind, Edge, EvaluatedVersion, Evidence, ExpectedVersion, KeyAssumption, Level,
     Reason, Stamp, VersionOrder,
 };
 
@@ -152,11 +152,15 @@ impl EvidenceReader<'_, '_> {
     }
 
     /// The version that a predicate met, where it is stated.
-    fn met(&self, fields: &mut Fields<'_>, depth: usize) -> Result<Option<MetVersion>, ProofError> {
+    fn met(
+        &self,
+        fields: &mut Fields<'_>,
+        depth: usize,
+    ) -> Result<Option<EvaluatedVersion>, ProofError> {
         let Some(writer) = fields.optional("writer") else { return Ok(None) };
         let writer = self.refer.txn(writer)?;
         let known = self.version_order(fields.take("known")?, depth)?;
-        Ok(Some(MetVersion { writer, known }))
+        Ok(Some(EvaluatedVersion { writer, known }))
     }
 
     fn version_order(&self, node: Node<'_>, depth: usize) -> Result<VersionOrder, ProofError> {
