@@ -105,7 +105,7 @@ pub enum Reason {
         write: OpId,
         /// The version of the row that the predicate met, where that was inferred from what the history
         /// shows; none where a certificate states it.
-        met: Option<EvaluatedVersion>,
+        evaluated: Option<EvaluatedVersion>,
     },
     /// `to` evaluated a predicate over a version that `from` wrote.
     PredicateRead {
@@ -229,7 +229,8 @@ impl Reason {
             Reason::Overwrite { known, .. }
             | Reason::AntiDependency { known, .. }
             | Reason::PredicateAntiDependency {
-                met: Some(EvaluatedVersion { known, .. }), ..
+                evaluated: Some(EvaluatedVersion { known, .. }),
+                ..
             } => Some(known),
             _ => None,
         }

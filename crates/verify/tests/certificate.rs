@@ -302,16 +302,16 @@ fn spoilt_edges(edges: &[Edge], at: usize) -> Vec<Vec<Edge>> {
     let reasons = match edges[at].reason.clone() {
         Reason::PredicateRead { read, key, write } => vec![
             // What was met is not what was missed.
-            Reason::PredicateAntiDependency { read, key, write, met: None },
+            Reason::PredicateAntiDependency { read, key, write, evaluated: None },
             Reason::PredicateRead { read: write, key, write },
             Reason::PredicateRead { read, key, write: nowhere },
             Reason::PredicateRead { read: nowhere, key, write },
         ],
         Reason::PredicateAntiDependency { read, key, write, .. } => vec![
             Reason::PredicateRead { read, key, write },
-            Reason::PredicateAntiDependency { read: write, key, write, met: None },
-            Reason::PredicateAntiDependency { read, key, write: nowhere, met: None },
-            Reason::PredicateAntiDependency { read: nowhere, key, write, met: None },
+            Reason::PredicateAntiDependency { read: write, key, write, evaluated: None },
+            Reason::PredicateAntiDependency { read, key, write: nowhere, evaluated: None },
+            Reason::PredicateAntiDependency { read: nowhere, key, write, evaluated: None },
         ],
         Reason::Overwrite { key, .. } => {
             vec![Reason::Overwrite { key, known: VersionOrder::Stated { at: 999 } }]

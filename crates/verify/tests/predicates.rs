@@ -431,19 +431,24 @@ fn other_edges(edges: &[Edge]) -> Vec<Vec<Edge>> {
     for (at, edge) in edges.iter().enumerate() {
         let nowhere = OpId(u32::MAX - 1);
         let spoilt = match edge.reason.clone() {
-            Reason::PredicateAntiDependency { read, key, write, met: Some(met) } => {
+            Reason::PredicateAntiDependency { read, key, write, evaluated: Some(met) } => {
                 let other = Some(EvaluatedVersion { writer: edge.from, ..met.clone() });
                 vec![
-                    Reason::PredicateAntiDependency { read, key, write, met: None },
-                    Reason::PredicateAntiDependency { read, key, write, met: other },
-                    Reason::PredicateAntiDependency { read: write, key, write, met: Some(met) },
+                    Reason::PredicateAntiDependency { read, key, write, evaluated: None },
+                    Reason::PredicateAntiDependency { read, key, write, evaluated: other },
+                    Reason::PredicateAntiDependency {
+                        read: write,
+                        key,
+                        write,
+                        evaluated: Some(met),
+                    },
                     Reason::PredicateRead { read, key, write },
                 ]
             }
             Reason::PredicateRead { read, key, write } => vec![
                 Reason::PredicateRead { read: nowhere, key, write },
                 Reason::PredicateRead { read, key, write: read },
-                Reason::PredicateAntiDependency { read, key, write, met: None },
+                Reason::PredicateAntiDependency { read, key, write, evaluated: None },
             ],
             _ => Vec::new(),
         };

@@ -247,7 +247,7 @@ impl<'e, 'h> Explain<'e, 'h> {
                     };
                     Reason::AntiDependency { key, read, writer, known }
                 }
-                None => Reason::PredicateAntiDependency { read, key, write, met: None },
+                None => Reason::PredicateAntiDependency { read, key, write, evaluated: None },
             })
         };
         let reason = missed.or_else(of_predicate)?;

@@ -87,7 +87,7 @@ impl Deleters {
         let (key, first) = match reason {
             Reason::Overwrite { key, .. } => (key, *from),
             Reason::AntiDependency { key, writer, .. } => (key, *writer),
-            Reason::PredicateAntiDependency { key, met: Some(met), .. } => (key, met.writer),
+            Reason::PredicateAntiDependency { key, evaluated: Some(met), .. } => (key, met.writer),
             _ => return false,
         };
         let mut deleters = self.0.get(key).into_iter().flatten();

@@ -84,7 +84,7 @@ impl Naming<'_, '_> {
                 };
                 let (read, everywhere) = self.teller(from, key, *writer, changes)?;
                 let met = Some(EvaluatedVersion { writer: *writer, known: known.clone() });
-                let reason = Reason::PredicateAntiDependency { read, key, write, met };
+                let reason = Reason::PredicateAntiDependency { read, key, write, evaluated: met };
                 Some(Told { edge: Edge { from, to, reason }, everywhere })
             }
             Reason::Read { key, read, write } if is_met(self.history, *read, *key) => {

@@ -9,8 +9,12 @@ use isolario::model::{
 pub(crate) fn anomaly(history: &History, kind: AnomalyKind) -> Anomaly {
     let op = |txn: u32, at: usize| history.txn_ops(TxnId(txn)).nth(at).unwrap();
     let key = |op: OpId| history.op(op).key().unwrap();
-    let changed =
-        |read, write| Reason::PredicateAntiDependency { read, key: key(write), write, met: None };
+    let changed = |read, write| Reason::PredicateAntiDependency {
+        read,
+        key: key(write),
+        write,
+        evaluated: None,
+    };
     let met = |read, write| Reason::PredicateRead { read, key: key(write), write };
     let evidence = match kind {
         AnomalyKind::PredicateManyPreceders => {

@@ -161,7 +161,7 @@ fn sentence(names: Names<'_>, edge: &Edge) -> String {
         Reason::Visible { rule, key, reader, read, path } => {
             visible(names, edge, *rule, *key, *reader, *read, path)
         }
-        Reason::PredicateAntiDependency { read, key, write, met } => {
+        Reason::PredicateAntiDependency { read, key, write, evaluated: met } => {
             let missed = by_predicate(names, *read, *key, *write, false);
             match met {
                 Some(met) if !met.writer.is_init() => {

@@ -180,7 +180,11 @@ fn reasons_of_conditionals_deletes_and_predicates() {
     let mut edges: Vec<_> = (2..12).map(|op| edge(0, 1, read(Some(0), op, X))).collect();
     edges.push(edge(0, 1, read(Some(1), 12, X)));
     let (read, write) = (OpId(8), OpId(0));
-    edges.push(edge(1, 0, Reason::PredicateAntiDependency { read, key: X, write, met: None }));
+    edges.push(edge(
+        1,
+        0,
+        Reason::PredicateAntiDependency { read, key: X, write, evaluated: None },
+    ));
     edges.push(edge(0, 1, Reason::PredicateRead { read, key: X, write }));
     insta::assert_snapshot!(explained(&history, &edges));
 }
@@ -315,7 +319,7 @@ fn summaries_of_cycles() {
     let time = || edge(1, 2, Reason::RealTime { finish: 0, start: 7 });
     let co = || edge(1, 0, visible(Level::Causal, vec![session(1, 2)]));
     let phantom =
-        Reason::PredicateAntiDependency { read: OpId(5), key: X, write: OpId(3), met: None };
+        Reason::PredicateAntiDependency { read: OpId(5), key: X, write: OpId(3), evaluated: None };
     let long = (0..9).map(|i| edge(i % 4, (i + 1) % 4, Reason::Session)).collect();
     insta::assert_snapshot!(summaries(
         &registers(),

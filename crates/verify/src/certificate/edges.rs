@@ -115,7 +115,7 @@ impl Certificate<'_> {
             Reason::PredicateRead { read, key, write } => self
                 .changer(to, from, read, key, write)
                 .is_some_and(|place| place <= self.met(to, read, key)),
-            Reason::PredicateAntiDependency { read, key, write, met: None } => {
+            Reason::PredicateAntiDependency { read, key, write, evaluated: None } => {
                 from != to
                     && self
                         .changer(from, to, read, key, write)

@@ -36,7 +36,7 @@ pub(super) fn met_rows(
             Reason::Overwrite { key, known } => {
                 reads.extend(read_of(known).map(|read| (read, *key)));
             }
-            Reason::PredicateAntiDependency { key, read, met, .. } => {
+            Reason::PredicateAntiDependency { key, read, evaluated: met, .. } => {
                 by_predicates.push((*read, *key));
                 let known = met.as_ref().and_then(|met| read_of(&met.known));
                 reads.extend(known.map(|read| (read, *key)));
@@ -278,7 +278,7 @@ impl Forward<'_> {
                 path: self.edges(path)?,
             },
             Reason::Refuted { cycle } => Reason::Refuted { cycle: self.edges(cycle)? },
-            Reason::PredicateAntiDependency { read, key, met: Some(met), .. } => {
+            Reason::PredicateAntiDependency { read, key, evaluated: Some(met), .. } => {
                 Reason::AntiDependency {
                     key: *key,
                     read: self.met(*read, *key)?,

@@ -24,13 +24,13 @@ pub(super) fn verify(
             Reason::PredicateRead { read, key, write } => {
                 rows.is_of(read, to) && rows.is_of(write, from) && is_sole(rows, read, key, from)?
             }
-            Reason::PredicateAntiDependency { read, key, write, met: Some(ref met) } => {
+            Reason::PredicateAntiDependency { read, key, write, evaluated: Some(ref met) } => {
                 rows.is_of(read, from)
                     && rows.is_of(write, to)
                     && is_sole(rows, read, key, met.writer)?
                     && rows.is_otherwise(read, key, write)?
             }
-            Reason::PredicateAntiDependency { met: None, .. } => {
+            Reason::PredicateAntiDependency { evaluated: None, .. } => {
                 return wrong("no certificate states which versions the predicate matched");
             }
             _ => true,

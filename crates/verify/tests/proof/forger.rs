@@ -125,7 +125,7 @@ impl Forger<'_> {
                 read: self.op(),
                 key: self.key(),
                 write: self.op(),
-                met: (depth > 0).then(|| EvaluatedVersion {
+                evaluated: (depth > 0).then(|| EvaluatedVersion {
                     writer: self.txn(),
                     known: self.version_order(depth - 1),
                 }),

@@ -134,7 +134,7 @@ impl EvidenceReader<'_, '_> {
                 read: self.refer.op(fields.take("read")?)?,
                 key: self.refer.key(fields.take("key")?)?,
                 write: self.refer.op(fields.take("write")?)?,
-                met: self.met(fields, depth)?,
+                evaluated: self.met(fields, depth)?,
             },
             "predicate-read" => Reason::PredicateRead {
                 read: self.refer.op(fields.take("read")?)?,

@@ -133,7 +133,7 @@ impl<'n> Named<'n, &Reason> {
                 map.serialize_entry("read", &self.part(*read))?;
                 map.serialize_entry("path", &self.within(path))
             }
-            Reason::PredicateAntiDependency { read, key, write, met } => {
+            Reason::PredicateAntiDependency { read, key, write, evaluated: met } => {
                 map.serialize_entry("why", "predicate-anti-dependency")?;
                 map.serialize_entry("read", &self.part(*read))?;
                 map.serialize_entry("key", &self.part(*key))?;
