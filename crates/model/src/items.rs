@@ -39,7 +39,7 @@ pub struct ItemView {
 /// A row that a predicate operation met. It is told neither in what the operation returned nor
 /// elsewhere which version that was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MetRow {
+pub struct MatchedRow {
     /// The operation.
     pub op: OpId,
     /// The row.
@@ -66,7 +66,7 @@ impl ItemView {
 
     /// The same with a read of each of these rows, by operation: with a value where there is but one,
     /// else an unobserved one. It comes before the rows that the operation returned or wrote.
-    pub fn with_met(history: &History, met: &[MetRow]) -> Result<ItemView, SinkError> {
+    pub fn with_met(history: &History, met: &[MatchedRow]) -> Result<ItemView, SinkError> {
         let ops = &history.ops;
         let mut items = OpColumns {
             predicates: PredicateOps::default(),
@@ -81,7 +81,7 @@ impl ItemView {
         let absent = history.has_conditionals().then(|| values.intern(ValueRef::Nil));
         let initial = history.initial_value().filter(|_| !met.is_empty());
         let initial = initial.map(|value| values.intern(value.as_ref()));
-        let held = |row: &MetRow| match row.held? {
+        let held = |row: &MatchedRow| match row.held? {
             MetValue::Initial => initial,
             MetValue::Value(value) => Some(value),
         };
@@ -333,7 +333,7 @@ mod tests {
         let original = history(&[txn(&ops)]);
         let key = |name: i64| original.find_key(name.into()).unwrap();
         let value = original.find_value(2.into()).unwrap();
-        let row = |name, held| MetRow { op: OpId(3), key: key(name), held };
+        let row = |name, held| MatchedRow { op: OpId(3), key: key(name), held };
         let met =
             [row(7, None), row(8, Some(MetValue::Value(value))), row(9, Some(MetValue::Initial))];
         let view = ItemView::with_met(&original, &met).unwrap();

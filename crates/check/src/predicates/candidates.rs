@@ -5,8 +5,8 @@
 //! here.
 
 use isolario_model::{
-    Anomaly, History, Inapplicable, ItemView, KeyId, MetRow, MetValue, Op, OpId, Outcome, TxnId,
-    ValueId, ValueRef,
+    Anomaly, History, Inapplicable, ItemView, KeyId, MatchedRow, MetValue, Op, OpId, Outcome,
+    TxnId, ValueId, ValueRef,
 };
 
 use super::conditions::{self, Condition};
@@ -14,7 +14,7 @@ use super::conditions::{self, Condition};
 /// A row that a transaction met without being told which version, and who may have written it.
 #[derive(Clone, Debug)]
 pub(super) struct Met {
-    pub(super) row: MetRow,
+    pub(super) row: MatchedRow,
     /// May be `init`.
     pub(super) writers: Vec<TxnId>,
 }
@@ -74,7 +74,7 @@ impl<'h> Candidates<'h> {
         let Some(first) = conditions.first() else { return Ok(None) };
         let writers = self.agreeing(&conditions, txn, key)?;
         let held = self.held((txn, key), &writers);
-        Ok(Some(Met { row: MetRow { op: first.op, key, held }, writers }))
+        Ok(Some(Met { row: MatchedRow { op: first.op, key, held }, writers }))
     }
 
     /// Why none of them agrees.

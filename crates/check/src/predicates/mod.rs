@@ -32,8 +32,8 @@ use std::time::Instant;
 
 use isolario_model::{
     Anomaly, Evidence, Findings, History, Inapplicable, Initial, ItemView, KeyId, Level,
-    LevelResult, Limit, MetRow, Nodes, Op, OpFamily, OpId, Outcome, Point, RowsApart, StatedOrder,
-    TxnId, Undecided, Verdict, Witness,
+    LevelResult, Limit, MatchedRow, Nodes, Op, OpFamily, OpId, Outcome, Point, RowsApart,
+    StatedOrder, TxnId, Undecided, Verdict, Witness,
 };
 
 use crate::graph::precedes;
@@ -411,7 +411,7 @@ impl BlackBox<'_> {
 
     /// Decides a level of single rows, those included that were met.
     fn decide_met(&self, level: Level, met: &MetSoFar, options: &Options) -> LevelResult {
-        let mut rows: Vec<MetRow> = met.values().map(|met| met.row).collect();
+        let mut rows: Vec<MatchedRow> = met.values().map(|met| met.row).collect();
         rows.sort_unstable_by_key(|row| (row.op, row.key));
         let Ok(view) = ItemView::with_met(self.history, &rows) else {
             return unlooked_level(level);
@@ -438,7 +438,7 @@ fn exclude(possible: &Possible, witness: &Witness, met: &mut MetSoFar) -> bool {
         let is_in = txns.binary_search(&txn).is_ok();
         let is_new = met.get(&(txn, key)).is_none_or(|met| !met.writers.is_empty());
         if is_in && is_new {
-            let row = MetRow { op, key, held: None };
+            let row = MatchedRow { op, key, held: None };
             met.insert((txn, key), Met { row, writers: Vec::new() });
             has_excluded = true;
         }

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
     Anomaly, AnomalyKind as Kind, Edge, Evidence, Findings, History, Inapplicable, ItemView, KeyId,
-    Level, LevelResult, MetRow, Nodes, Op, OpId, Outcome, Point, Reason, RowsApart, TxnId, Verdict,
-    Visible, Witness,
+    Level, LevelResult, MatchedRow, Nodes, Op, OpId, Outcome, Point, Reason, RowsApart, TxnId,
+    Verdict, Visible, Witness,
 };
 
 use crate::anomalies::{self, are_counted};
@@ -337,7 +337,7 @@ impl<'h> Claim<'h> {
         txns.any(|txn| history.txn_ops(txn).any(|op| is_unobserved_write(history, op)))
     }
 
-    fn view(&self, met: &[MetRow]) -> Result<ItemView, Refusal> {
+    fn view(&self, met: &[MatchedRow]) -> Result<ItemView, Refusal> {
         let too_large = |_| Refusal::Unsupported("a history with this many rows in results");
         ItemView::with_met(self.history, met).map_err(too_large)
     }
@@ -348,13 +348,13 @@ impl<'h> Claim<'h> {
             return Err(Refusal::Unsupported("a write whose rows are unobserved"));
         }
         let met = self.met(rows, &of_items)?;
-        let txn_of = |row: &MetRow| self.history.op_txn(row.op);
+        let txn_of = |row: &MatchedRow| self.history.op_txn(row.op);
         let first: BTreeMap<(TxnId, KeyId), OpId> =
             met.iter().map(|met| ((txn_of(&met.row), met.row.key), met.row.op)).collect();
         if !met.is_empty() && self.has_starts().is_none() {
             return Err(Refusal::Unsupported("rows that a predicate matched, at this level"));
         }
-        let all: Vec<MetRow> = met.iter().map(|met| met.row).collect();
+        let all: Vec<MatchedRow> = met.iter().map(|met| met.row).collect();
         let view = self.view(&all)?;
         let mut facts = Facts::new(view.history(), self.options, &[]);
         facts.incarnations = Some(Incarnations::new(self.history));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
-    History, KeyId, MetRow, MetValue, Op, OpId, Outcome, Predicate, RowRef, TxnId, ValueId,
+    History, KeyId, MatchedRow, MetValue, Op, OpId, Outcome, Predicate, RowRef, TxnId, ValueId,
     ValueRef,
 };
 
@@ -26,7 +26,7 @@ struct Left {
 /// A row that a transaction met, and who may have written what it met.
 pub(super) struct Met {
     /// From the first operation that says something about it.
-    pub(super) row: MetRow,
+    pub(super) row: MatchedRow,
     pub(super) writers: Vec<TxnId>,
     /// All operations that say something about it.
     pub(super) ops: Vec<OpId>,
@@ -241,7 +241,7 @@ impl<'h> Rows<'h> {
             None => MetValue::Initial,
         });
         let ops = says.iter().map(|(op, ..)| *op).collect();
-        Ok(Some(Met { row: MetRow { op, key, held }, writers, ops }))
+        Ok(Some(Met { row: MatchedRow { op, key, held }, writers, ops }))
     }
 
     /// Who may have left a version of a row.
