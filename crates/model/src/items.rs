@@ -45,12 +45,12 @@ pub struct MatchedRow {
     /// The row.
     pub key: KeyId,
     /// What the row held, where all versions that it may have met hold the same.
-    pub held: Option<MetValue>,
+    pub held: Option<MatchedValue>,
 }
 
 /// What a row held that was met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MetValue {
+pub enum MatchedValue {
     /// What it held at first, whether or not an operation of the history has that value.
     Initial,
     /// A value of the history.
@@ -82,8 +82,8 @@ impl ItemView {
         let initial = history.initial_value().filter(|_| !met.is_empty());
         let initial = initial.map(|value| values.intern(value.as_ref()));
         let held = |row: &MatchedRow| match row.held? {
-            MetValue::Initial => initial,
-            MetValue::Value(value) => Some(value),
+            MatchedValue::Initial => initial,
+            MatchedValue::Value(value) => Some(value),
         };
         let mut met = met.iter().peekable();
         for txn in history.txns() {
@@ -334,8 +334,11 @@ mod tests {
         let key = |name: i64| original.find_key(name.into()).unwrap();
         let value = original.find_value(2.into()).unwrap();
         let row = |name, held| MatchedRow { op: OpId(3), key: key(name), held };
-        let met =
-            [row(7, None), row(8, Some(MetValue::Value(value))), row(9, Some(MetValue::Initial))];
+        let met = [
+            row(7, None),
+            row(8, Some(MatchedValue::Value(value))),
+            row(9, Some(MatchedValue::Initial)),
+        ];
         let view = ItemView::with_met(&original, &met).unwrap();
         use OpKind::{Read, ReadUnobserved, Write};
         assert_eq!(kinds(&view, 0), [Write, Write, Write, ReadUnobserved, Read, Read, Read]);

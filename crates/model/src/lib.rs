@@ -79,7 +79,7 @@ pub use history::History;
 pub use ids::{KeyId, OpId, PredicateId, SessionId, TxnId, VersionId};
 pub use incarnations::RowsApart;
 pub use isolario_predicate::{Aggregate, Decimal, DecimalRef, Expr, MatchesOracle, Predicate};
-pub use items::{ItemView, MatchedRow, MetValue};
+pub use items::{ItemView, MatchedRow, MatchedValue};
 pub use join::{JoinError, Joiner};
 pub use level::{Level, LevelSet, Needs, Nodes, OpFamily, Shape, Visible};
 pub use op::{

@@ -5,7 +5,7 @@
 //! here.
 
 use isolario_model::{
-    Anomaly, History, Inapplicable, ItemView, KeyId, MatchedRow, MetValue, Op, OpId, Outcome,
+    Anomaly, History, Inapplicable, ItemView, KeyId, MatchedRow, MatchedValue, Op, OpId, Outcome,
     TxnId, ValueId, ValueRef,
 };
 
@@ -126,7 +126,7 @@ impl<'h> Candidates<'h> {
 
     /// What the row held, if all candidates hold the same and nobody else wrote that: then the read may
     /// be taken as one of that value.
-    fn held(&self, (txn, key): (TxnId, KeyId), writers: &[TxnId]) -> Option<MetValue> {
+    fn held(&self, (txn, key): (TxnId, KeyId), writers: &[TxnId]) -> Option<MatchedValue> {
         let may_be_initial = writers.first() == Some(&TxnId::INIT);
         // Both are by transaction.
         let mut others = writers[usize::from(may_be_initial)..].iter().copied().peekable();
@@ -145,7 +145,7 @@ impl<'h> Candidates<'h> {
         let is_one = values.iter().all(|other| Some(*other) == value)
             && (initial == value) == may_be_initial
             && self.of(key).iter().filter(is_written).count() == values.len();
-        is_one.then(|| value.map_or(MetValue::Initial, MetValue::Value))
+        is_one.then(|| value.map_or(MatchedValue::Initial, MatchedValue::Value))
     }
 
     fn of(&self, key: KeyId) -> &[LastVersion] {

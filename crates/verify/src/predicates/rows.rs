@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
-    History, KeyId, MatchedRow, MetValue, Op, OpId, Outcome, Predicate, RowRef, TxnId, ValueId,
+    History, KeyId, MatchedRow, MatchedValue, Op, OpId, Outcome, Predicate, RowRef, TxnId, ValueId,
     ValueRef,
 };
 
@@ -237,8 +237,8 @@ impl<'h> Rows<'h> {
         }
         let is_one = held.windows(2).all(|pair| pair[0] == pair[1]) && !history.names_versions();
         let held = held.first().filter(|_| is_one).map(|value| match value {
-            Some(value) => MetValue::Value(*value),
-            None => MetValue::Initial,
+            Some(value) => MatchedValue::Value(*value),
+            None => MatchedValue::Initial,
         });
         let ops = says.iter().map(|(op, ..)| *op).collect();
         Ok(Some(Met { row: MatchedRow { op, key, held }, writers, ops }))
