@@ -82,7 +82,7 @@ impl<'h> Registers<'h> {
         let met: Arc<[(OpId, Vec<TxnId>)]> = open.iter().map(of_item).collect();
         let mut unexplained = Vec::new();
         if open.iter().any(|open| open.writers.is_empty()) {
-            let reads = Reads::with_met(view.history(), &met);
+            let reads = Reads::with_matched(view.history(), &met);
             let is_wrong = |open: &&Open| {
                 open.writers.is_empty() && reads.is_kept(view.history().op_txn(open.item))
             };
@@ -93,7 +93,7 @@ impl<'h> Registers<'h> {
 
     /// The same history without conditional writes, and a checker of it.
     pub(crate) fn checker(&self, options: &Options) -> Checker<'_> {
-        Checker::with_met(self.view.history(), options.clone(), Arc::clone(&self.met))
+        Checker::with_matched(self.view.history(), options.clone(), Arc::clone(&self.met))
     }
 
     /// Decides a level by a checker of the view.
@@ -139,7 +139,7 @@ impl<'h> Registers<'h> {
                 }
             }
             let options = Options { committed, ..options.clone() };
-            let items = Checker::with_met(self.view.history(), options, Arc::from(met));
+            let items = Checker::with_matched(self.view.history(), options, Arc::from(met));
             let is_open = !items.open_lists().is_empty();
             (!is_open).then(|| items.decide(level)).filter(|found| found.verdict.is_satisfied())
         };

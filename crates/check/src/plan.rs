@@ -106,7 +106,7 @@ impl<'h> Engines<'h> {
 impl<'h> Checker<'h> {
     /// A checker of a history. Nothing is worked out before the first question.
     pub fn new(history: &'h History, options: Options) -> Self {
-        Checker::with_met(history, options, Arc::new([]))
+        Checker::with_matched(history, options, Arc::new([]))
     }
 
     pub(crate) fn options(&self) -> &Options {
@@ -118,7 +118,7 @@ impl<'h> Checker<'h> {
     }
 
     /// A checker of the view of a history as one of single rows, with some that were met.
-    pub(crate) fn with_met(history: &'h History, options: Options, met: Arc<MetRows>) -> Self {
+    pub(crate) fn with_matched(history: &'h History, options: Options, met: Arc<MetRows>) -> Self {
         Checker {
             history,
             options,
@@ -209,7 +209,7 @@ impl<'h> Checker<'h> {
         let resolve = || match first_outside(self.history, RESOLVED) {
             Some(op) => Err(op),
             None => {
-                let resolved = Resolved::with_met(self.history, &self.met, &self.options);
+                let resolved = Resolved::with_matched(self.history, &self.met, &self.options);
                 Ok(Engines::new(resolved))
             }
         };
@@ -395,7 +395,7 @@ impl<'h> Checker<'h> {
         let Some(reason) = self.met_refusal() else {
             return engines.weak.check(Level::CutIsolation);
         };
-        let resolved = Resolved::with_met(self.history, &[], &self.options);
+        let resolved = Resolved::with_matched(self.history, &[], &self.options);
         match Weak::new(Arc::new(resolved)).check(Level::CutIsolation) {
             Verdict::Satisfied(_) if self.is_met_again() => Verdict::NotApplicable(reason),
             verdict => verdict,
@@ -462,7 +462,7 @@ impl<'h> Checker<'h> {
     fn sessionless(&self) -> &Checker<'h> {
         self.sessionless.get_or_init(|| {
             let options = self.options.clone().with_session_order(false);
-            let without = Checker::with_met(self.history, options, Arc::clone(&self.met));
+            let without = Checker::with_matched(self.history, options, Arc::clone(&self.met));
             let engines =
                 self.engines().map(|own| Engines::new(own.resolved.again(&without.options)));
             let engines = OnceLock::from(engines);

@@ -61,12 +61,12 @@ impl ItemView {
     /// The view of a history. It fails if there are more rows in results than a history can have
     /// operations.
     pub fn new(history: &History) -> Result<ItemView, SinkError> {
-        ItemView::with_met(history, &[])
+        ItemView::with_matched(history, &[])
     }
 
     /// The same with a read of each of these rows, by operation: with a value where there is but one,
     /// else an unobserved one. It comes before the rows that the operation returned or wrote.
-    pub fn with_met(history: &History, met: &[MatchedRow]) -> Result<ItemView, SinkError> {
+    pub fn with_matched(history: &History, met: &[MatchedRow]) -> Result<ItemView, SinkError> {
         let ops = &history.ops;
         let mut items = OpColumns {
             predicates: PredicateOps::default(),
@@ -339,7 +339,7 @@ mod tests {
             row(8, Some(MatchedValue::Value(value))),
             row(9, Some(MatchedValue::Initial)),
         ];
-        let view = ItemView::with_met(&original, &met).unwrap();
+        let view = ItemView::with_matched(&original, &met).unwrap();
         use OpKind::{Read, ReadUnobserved, Write};
         assert_eq!(kinds(&view, 0), [Write, Write, Write, ReadUnobserved, Read, Read, Read]);
         let met = |name| view.met(OpId(3), key(name)).map(|op| op.0);

@@ -357,7 +357,7 @@ impl BlackBox<'_> {
     /// Whether a transaction committed, by its outcome or because a committed one read what it wrote.
     fn has_committed(&self, txn: TxnId) -> bool {
         self.history.outcome(txn) == Outcome::Committed
-            || self.reads.get_or_init(|| Reads::with_met(self.view.history(), &[])).is_kept(txn)
+            || self.reads.get_or_init(|| Reads::with_matched(self.view.history(), &[])).is_kept(txn)
     }
 
     /// Adds the rows that make a difference to those that were met. Says why that is the end, if it is.
@@ -413,7 +413,7 @@ impl BlackBox<'_> {
     fn decide_met(&self, level: Level, met: &MetSoFar, options: &Options) -> LevelResult {
         let mut rows: Vec<MatchedRow> = met.values().map(|met| met.row).collect();
         rows.sort_unstable_by_key(|row| (row.op, row.key));
-        let Ok(view) = ItemView::with_met(self.history, &rows) else {
+        let Ok(view) = ItemView::with_matched(self.history, &rows) else {
             return unlooked_level(level);
         };
         let view = view.without_unobserved(self.history);
@@ -424,7 +424,7 @@ impl BlackBox<'_> {
         };
         let mut reads: Vec<(OpId, Vec<TxnId>)> = met.values().filter_map(open).collect();
         reads.sort_unstable();
-        let checker = Checker::with_met(view.history(), options.clone(), Arc::from(reads));
+        let checker = Checker::with_matched(view.history(), options.clone(), Arc::from(reads));
         self.told(&view, checker.decide(level))
     }
 }

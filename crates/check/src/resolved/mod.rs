@@ -71,11 +71,11 @@ impl<'h> Resolved<'h> {
     /// Resolves a history that has only operations on registers and lists.
     #[cfg(test)]
     pub(crate) fn new(history: &'h History, options: &Options) -> Self {
-        Resolved::with_met(history, &[], options)
+        Resolved::with_matched(history, &[], options)
     }
 
     /// The same with rows that were met, and nobody knows in which version.
-    pub(crate) fn with_met(history: &'h History, met: &MetRows, options: &Options) -> Self {
+    pub(crate) fn with_matched(history: &'h History, met: &MetRows, options: &Options) -> Self {
         let mut reads = Reads::resolve_and_keep(history, &options.committed, met);
         if options.trusts_orders() {
             let is_kept = |txn| reads.is_kept(txn);

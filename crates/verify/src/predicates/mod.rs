@@ -339,7 +339,7 @@ impl<'h> Claim<'h> {
 
     fn view(&self, met: &[MatchedRow]) -> Result<ItemView, Refusal> {
         let too_large = |_| Refusal::Unsupported("a history with this many rows in results");
-        ItemView::with_met(self.history, met).map_err(too_large)
+        ItemView::with_matched(self.history, met).map_err(too_large)
     }
 
     /// Re-checks what is said about single rows.

@@ -70,11 +70,11 @@ impl Reads {
     /// Resolves all reads of registers and lists.
     #[cfg(test)]
     pub(crate) fn resolve(history: &History) -> Reads {
-        Reads::with_met(history, &[])
+        Reads::with_matched(history, &[])
     }
 
     /// The same with rows that were met, and nobody knows in which version.
-    pub(crate) fn with_met(history: &History, met: &MetRows) -> Reads {
+    pub(crate) fn with_matched(history: &History, met: &MetRows) -> Reads {
         Reads::resolve_and_keep(history, &[], met)
     }
 

@@ -237,7 +237,7 @@ impl Mending<'_> {
             committed: Vec::new(),
             ..self.options.clone()
         };
-        let resolved = Resolved::with_met(&part, &[], &options);
+        let resolved = Resolved::with_matched(&part, &[], &options);
         let level = self.question.layout.level;
         let Verdict::Violated(findings) =
             check_with(&resolved, level, &options, Steps::WHOLE).verdict
