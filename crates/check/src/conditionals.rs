@@ -281,7 +281,7 @@ impl<'v> Candidates<'v> {
     fn open(&self, txn: TxnId, op: OpId, conditional: &ConditionalWrite) -> Option<Open> {
         let ConditionalWrite { key, expected, ended, .. } = *conditional;
         let items = self.view.history();
-        let item = self.view.met(op, key)?;
+        let item = self.view.read_of_matched(op, key)?;
         let expected = expected.or_else(|| items.find_value(ValueRef::Nil)).map(ValueId::word);
         let is_other = |word: u64| Some(word) != expected;
         if !matches!(ended, ConditionalOutcome::FoundAnother | ConditionalOutcome::Contradiction) {

@@ -167,7 +167,7 @@ impl ItemView {
     }
 
     /// The read of a row that an operation met, where the view has one.
-    pub fn met(&self, op: OpId, key: KeyId) -> Option<OpId> {
+    pub fn read_of_matched(&self, op: OpId, key: KeyId) -> Option<OpId> {
         let (kinds, keys) = (&self.history.ops.kinds, &self.history.ops.keys);
         let is_read = |kind: OpKind| matches!(kind, OpKind::Read | OpKind::ReadUnobserved);
         self.items(op).find(|item| keys[item.index()] == key && is_read(kinds[item.index()]))
@@ -342,7 +342,7 @@ mod tests {
         let view = ItemView::with_matched(&original, &met).unwrap();
         use OpKind::{Read, ReadUnobserved, Write};
         assert_eq!(kinds(&view, 0), [Write, Write, Write, ReadUnobserved, Read, Read, Read]);
-        let met = |name| view.met(OpId(3), key(name)).map(|op| op.0);
+        let met = |name| view.read_of_matched(OpId(3), key(name)).map(|op| op.0);
         assert_eq!([met(7), met(8), met(9), met(1)], [Some(3), Some(4), Some(5), Some(6)]);
         let items = view.history();
         assert_eq!(items.op(OpId(4)), Op::Read { key: key(8), value: Some(value) });

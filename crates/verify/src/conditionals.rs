@@ -111,7 +111,7 @@ fn met(history: &History, view: &ItemView) -> BTreeMap<OpId, Vec<TxnId>> {
     for op in (0..history.op_count()).map(OpId::at) {
         let Some(conditional) = history.conditional(op) else { continue };
         let txn = history.op_txn(op);
-        let Some(item) = view.met(op, conditional.key) else { continue };
+        let Some(item) = view.read_of_matched(op, conditional.key) else { continue };
         let expected = match conditional.expected {
             Some(value) => history.value(value),
             None => ValueRef::Nil,

@@ -419,7 +419,7 @@ impl BlackBox<'_> {
         let view = view.without_unobserved(self.history);
         let open = |met: &Met| {
             let is_open = met.row.held.is_none();
-            let item = view.met(met.row.op, met.row.key).filter(|_| is_open)?;
+            let item = view.read_of_matched(met.row.op, met.row.key).filter(|_| is_open)?;
             Some((item, met.writers.clone()))
         };
         let mut reads: Vec<(OpId, Vec<TxnId>)> = met.values().filter_map(open).collect();

@@ -174,7 +174,8 @@ impl Forward<'_> {
     /// The read that a row has become which an operation met.
     fn met(&self, op: OpId, key: KeyId) -> Result<OpId, Refusal> {
         let txn = self.history.op_txn(op);
-        let first = self.met.get(&(txn, key)).and_then(|first| self.view.met(*first, key));
+        let first =
+            self.met.get(&(txn, key)).and_then(|first| self.view.read_of_matched(*first, key));
         first.ok_or(Refusal::Unsupported("an operation that has nothing to do with the row"))
     }
 

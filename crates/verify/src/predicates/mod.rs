@@ -359,7 +359,7 @@ impl<'h> Claim<'h> {
         let mut facts = Facts::new(view.history(), self.options, &[]);
         facts.incarnations = Some(Incarnations::new(self.history));
         for open in met.into_iter().filter(|met| met.row.held.is_none()) {
-            let item = view.met(open.row.op, open.row.key);
+            let item = view.read_of_matched(open.row.op, open.row.key);
             facts.met.extend(item.map(|item| (item, open.writers)));
         }
         let forward = Forward { history: self.history, view: &view, met: &first };
