@@ -90,7 +90,7 @@ impl ItemView {
             for op in history.txn_ops(txn) {
                 first.push(items.kinds.len() as u32);
                 while let Some(row) = met.next_if(|row| row.op <= op) {
-                    add_met(&mut items, row.key, held(row));
+                    add_read(&mut items, row.key, held(row));
                 }
                 match history.op(op) {
                     Op::PredicateRead { rows, .. } => {
@@ -213,20 +213,20 @@ fn add_conditional(items: &mut OpColumns, conditional: &ConditionalWrite, absent
     let ConditionalWrite { key, expected, new, ended } = *conditional;
     match ended {
         ConditionalOutcome::Applied | ConditionalOutcome::Unknown => {
-            add_met(items, key, expected.or(absent));
+            add_read(items, key, expected.or(absent));
             items.kinds.push(OpKind::Write);
             items.keys.push(key);
             items.words.push(new.word());
         }
-        ConditionalOutcome::Found(value) => add_met(items, key, Some(value)),
+        ConditionalOutcome::Found(value) => add_read(items, key, Some(value)),
         ConditionalOutcome::FoundAnother | ConditionalOutcome::Contradiction => {
-            add_met(items, key, None)
+            add_read(items, key, None);
         }
     }
 }
 
 /// Adds the read of a row, with a value if it is known.
-fn add_met(items: &mut OpColumns, key: KeyId, held: Option<ValueId>) {
+fn add_read(items: &mut OpColumns, key: KeyId, held: Option<ValueId>) {
     items.kinds.push(held.map_or(OpKind::ReadUnobserved, |_| OpKind::Read));
     items.keys.push(key);
     items.words.push(held.map_or(0, ValueId::word));
