@@ -22,7 +22,7 @@ use crate::{History, KeyId, OpId, TxnId, ValueId, VersionId};
 /// is wrong, and is left as it is. Where versions have names, a condition on a row does not say which of them is
 /// meant, and nothing is taken apart.
 #[derive(Clone, Debug)]
-pub struct RowsApart {
+pub struct IncarnationView {
     history: History,
     both: Vec<(TxnId, KeyId)>,
 }
@@ -48,10 +48,13 @@ struct Own {
     word: Option<u64>,
 }
 
-impl RowsApart {
+impl IncarnationView {
     /// None if there is nothing to take apart. `ends_before` says whether one transaction has certainly ended
     /// before another one begins.
-    pub fn new(history: &History, ends_before: impl Fn(TxnId, TxnId) -> bool) -> Option<RowsApart> {
+    pub fn new(
+        history: &History,
+        ends_before: impl Fn(TxnId, TxnId) -> bool,
+    ) -> Option<IncarnationView> {
         if !history.has_predicates() || history.names_versions() {
             return None;
         }
@@ -87,7 +90,7 @@ impl RowsApart {
                 both.push((former.txn, former.row.key));
             }
         }
-        (!both.is_empty()).then_some(RowsApart { history: apart, both })
+        (!both.is_empty()).then_some(IncarnationView { history: apart, both })
     }
 
     /// The history.
@@ -358,7 +361,7 @@ mod tests {
         let both = [row(int(1)), row(int(2))];
         let seeing = [write(2), select(Some(&both))];
         let history = history(&[txn(&[write(1)]), txn(&seeing)]);
-        assert!(RowsApart::new(&history, |_, _| false).is_none());
+        assert!(IncarnationView::new(&history, |_, _| false).is_none());
         assert!(!history.may_reuse_rows());
     }
 
@@ -369,14 +372,14 @@ mod tests {
         let deleting = [Op::Delete { key: key() }];
         let original = history(&[txn(&[write(1)]), txn(&deleting), txn(&seeing)]);
         assert!(original.may_reuse_rows());
-        let apart = RowsApart::new(&original, |_, _| false).unwrap();
+        let apart = IncarnationView::new(&original, |_, _| false).unwrap();
         assert_eq!(apart.both(), [(TxnId(2), KeyId(0))]);
         let found = [2, 3, 4].map(|op| values(apart.history(), op));
         assert_eq!(found, [vec![ValueRef::Int(2)], vec![ValueRef::Int(2)], vec![]]);
         assert_eq!(values(&original, 3).len(), 2);
         // The delete came before.
         let ends_before = |first: TxnId, second: TxnId| first < second;
-        assert!(RowsApart::new(&original, ends_before).is_none());
+        assert!(IncarnationView::new(&original, ends_before).is_none());
     }
 
     #[test]
@@ -387,7 +390,7 @@ mod tests {
             let original = history(&[txn(&[write(1)]), txn(&deleting), txn(ops)]);
             let last = original.txn_ops(TxnId(2)).next_back().unwrap();
             let may_see = original.may_see_beside(last, KeyId(0));
-            (may_see, RowsApart::new(&original, |_, _| false))
+            (may_see, IncarnationView::new(&original, |_, _| false))
         };
         // Its own row alone is gone, so a read by key has found the other one.
         let (may_see, found) = apart(&[write(2), update(Some(&gone)), read(1)]);

@@ -77,7 +77,7 @@ pub use edge::{Edge, EdgeKind, EvaluatedVersion, Reason, VersionOrder};
 pub use evidence::Contention;
 pub use history::History;
 pub use ids::{KeyId, OpId, PredicateId, SessionId, TxnId, VersionId};
-pub use incarnations::RowsApart;
+pub use incarnations::IncarnationView;
 pub use isolario_predicate::{Aggregate, Decimal, DecimalRef, Expr, MatchesOracle, Predicate};
 pub use items::{ItemView, MatchedRow, MatchedValue};
 pub use join::{JoinError, Joiner};

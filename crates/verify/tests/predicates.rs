@@ -6,8 +6,8 @@
 use isolario_check::check;
 use isolario_model::{
     Anomaly, AnomalyKind, Batch, Edge, EdgeKind, EvaluatedVersion, Evidence, ExpectedVersion,
-    Findings, History, Inapplicable, Initial, ItemView, KeyId, Level, Limit, Meta, Nodes, Op, OpId,
-    OpInput, OpNotes, Outcome, Point, Predicate, Reason, RowInput, RowsApart, SinkError,
+    Findings, History, Inapplicable, IncarnationView, Initial, ItemView, KeyId, Level, Limit, Meta,
+    Nodes, Op, OpId, OpInput, OpNotes, Outcome, Point, Predicate, Reason, RowInput, SinkError,
     StatedOrder, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef, Verdict, VerdictKind, VersionSet,
     Witness,
 };
@@ -27,8 +27,8 @@ const LEVELS: [Level; 5] = [
 ];
 
 /// The history with rows of one key apart, if somebody saw two.
-fn apart(history: &History) -> Option<RowsApart> {
-    RowsApart::new(history, |_, _| false)
+fn apart(history: &History) -> Option<IncarnationView> {
+    IncarnationView::new(history, |_, _| false)
 }
 
 /// How often there was which verdict.
@@ -528,7 +528,7 @@ fn weak_levels_are_violated_as_single_rows_are_and_never_satisfied() {
     for seed in 0..volume() / 10 {
         let history = black_box_case(seed).expect("a history");
         let rows_apart = apart(&history);
-        let one_of_each = rows_apart.as_ref().map_or(&history, RowsApart::history);
+        let one_of_each = rows_apart.as_ref().map_or(&history, IncarnationView::history);
         let view = ItemView::new(one_of_each).expect("a view");
         if view.unobserved_write().is_some() || !history.has_predicates() {
             continue;

@@ -31,9 +31,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use isolario_model::{
-    Anomaly, Evidence, Findings, History, Inapplicable, Initial, ItemView, KeyId, Level,
-    LevelResult, Limit, MatchedRow, Nodes, Op, OpFamily, OpId, Outcome, Point, RowsApart,
-    StatedOrder, TxnId, Undecided, Verdict, Witness,
+    Anomaly, Evidence, Findings, History, Inapplicable, IncarnationView, Initial, ItemView, KeyId,
+    Level, LevelResult, Limit, MatchedRow, Nodes, Op, OpFamily, OpId, Outcome, Point, StatedOrder,
+    TxnId, Undecided, Verdict, Witness,
 };
 
 use crate::graph::precedes;
@@ -50,9 +50,9 @@ use possible::Possible;
 /// back.
 ///
 /// Where transactions take effect one after the other, a key is one row for good. Elsewhere a
-/// transaction may see two rows of one key ([`RowsApart`]).
+/// transaction may see two rows of one key ([`IncarnationView`]).
 pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> Vec<LevelResult> {
-    if RowsApart::new(history, |_, _| false).is_none() {
+    if IncarnationView::new(history, |_, _| false).is_none() {
         return decide(history, (history, &[]), levels, options);
     }
     let mut results = Vec::with_capacity(levels.len());
@@ -61,8 +61,8 @@ pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> V
         let ends_before = |a, b| ends_before(history, options, in_time, a, b);
         let apart = match replay::moments(*level, true) {
             Ok(Moments::One) => None,
-            Ok(Moments::Two { .. }) => RowsApart::new(history, ends_before),
-            Err(_) => RowsApart::new(history, |_, _| false),
+            Ok(Moments::Two { .. }) => IncarnationView::new(history, ends_before),
+            Err(_) => IncarnationView::new(history, |_, _| false),
         };
         let judged = apart.as_ref().map_or((history, &[][..]), |a| (a.history(), a.both()));
         results.extend(decide(history, judged, &[*level], options).into_iter().map(alone));

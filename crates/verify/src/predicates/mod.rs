@@ -13,9 +13,9 @@ mod rows;
 use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
-    Anomaly, AnomalyKind as Kind, Edge, Evidence, Findings, History, Inapplicable, ItemView, KeyId,
-    Level, LevelResult, MatchedRow, Nodes, Op, OpId, Outcome, Point, Reason, RowsApart, TxnId,
-    Verdict, Visible, Witness,
+    Anomaly, AnomalyKind as Kind, Edge, Evidence, Findings, History, Inapplicable, IncarnationView,
+    ItemView, KeyId, Level, LevelResult, MatchedRow, Nodes, Op, OpId, Outcome, Point, Reason,
+    TxnId, Verdict, Visible, Witness,
 };
 
 use crate::anomalies::{self, are_counted};
@@ -92,7 +92,7 @@ fn txn_of(point: &Point) -> TxnId {
 impl<'h> Claim<'h> {
     /// The history with rows of one key apart, if somebody saw two. Where transactions take effect one after
     /// the other, a key is one row for good.
-    fn rows_apart(&self) -> Option<RowsApart> {
+    fn rows_apart(&self) -> Option<IncarnationView> {
         let Claim { history, options, level, .. } = *self;
         let times = Times::new(history, options.clock_skew);
         let ends_before = |first: TxnId, second: TxnId| {
@@ -104,8 +104,8 @@ impl<'h> Claim<'h> {
         };
         match self.has_starts() {
             Some(false) => None,
-            Some(true) => RowsApart::new(history, ends_before),
-            None => RowsApart::new(history, |_, _| false),
+            Some(true) => IncarnationView::new(history, ends_before),
+            None => IncarnationView::new(history, |_, _| false),
         }
     }
 
