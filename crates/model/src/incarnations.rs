@@ -249,7 +249,7 @@ impl History {
 
     /// Whether the transaction of an operation may see by it another row beside its own of the same key: it has
     /// inserted its own, and has not deleted the key since.
-    pub fn may_see_beside(&self, op: OpId, key: KeyId) -> bool {
+    pub fn may_see_former_row(&self, op: OpId, key: KeyId) -> bool {
         let mut own = OwnRows::default();
         let earlier = self.txn_ops(self.op_txn(op)).take_while(|earlier| *earlier < op);
         earlier.for_each(|earlier| own.apply(self, earlier));
@@ -389,7 +389,7 @@ mod tests {
             let deleting = [Op::Delete { key: key() }];
             let original = history(&[txn(&[write(1)]), txn(&deleting), txn(ops)]);
             let last = original.txn_ops(TxnId(2)).next_back().unwrap();
-            let may_see = original.may_see_beside(last, KeyId(0));
+            let may_see = original.may_see_former_row(last, KeyId(0));
             (may_see, IncarnationView::new(&original, |_, _| false))
         };
         // Its own row alone is gone, so a read by key has found the other one.

@@ -118,7 +118,7 @@ impl Certificate<'_> {
             let mut own = self.written_before(txn, op).into_iter();
             let is_gone = |(_, write)| self.own_value(write, key) == ValueRef::Nil;
             own.find(|(written, _)| *written == key).is_some_and(is_gone)
-                && self.history.may_see_beside(op, key)
+                && self.history.may_see_former_row(op, key)
         };
         let is_by_key = self.history.op_predicate(op).is_none();
         let own = self.chains.version(key, txn).filter(|_| is_by_key && may_be_another());

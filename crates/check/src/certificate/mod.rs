@@ -265,7 +265,7 @@ impl Certificate<'_> {
         if self.history.op_predicate(op).is_none() {
             return self.formers(read, op).next().is_some();
         }
-        if !self.history.may_see_beside(op, key) {
+        if !self.history.may_see_former_row(op, key) {
             return false;
         }
         if let Some(seen) = self.settled_read(read, op) {

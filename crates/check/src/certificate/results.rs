@@ -75,7 +75,7 @@ impl Certificate<'_> {
             let met = self.met(asked, *key);
             let is_over =
                 self.chains.version(*key, txn).is_some_and(|v| self.chains.is_cut(met, v));
-            let may_be_shown = is_over && self.history.may_see_beside(asked.op, *key);
+            let may_be_shown = is_over && self.history.may_see_former_row(asked.op, *key);
             if may_be_shown && self.matches.is(&self.chains, predicate, met)? {
                 maybe.push(Due { key: *key, version: Met::Version(met) });
             }

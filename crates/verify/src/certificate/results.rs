@@ -42,7 +42,7 @@ impl<'h> Certificate<'h> {
                     let is_over = self.place(txn, key).is_some_and(|last| {
                         met < last && self.incarnation(key, met) != self.incarnation(key, last)
                     });
-                    let may_be_shown = is_over && self.history.may_see_beside(op, key);
+                    let may_be_shown = is_over && self.history.may_see_former_row(op, key);
                     if is_match && may_be_shown && !by_rows(level) {
                         dues.maybe.push(of_other);
                     }
@@ -315,6 +315,6 @@ impl<'h> Certificate<'h> {
         let is_over = self.place(txn, key).is_some_and(|last| {
             place < last && self.incarnation(key, place) != self.incarnation(key, last)
         });
-        is_over && self.history.may_see_beside(op, key) && (self.is_asked(op) || is_gone())
+        is_over && self.history.may_see_former_row(op, key) && (self.is_asked(op) || is_gone())
     }
 }
