@@ -29,7 +29,7 @@ pub struct IncarnationView {
 
 /// A row that a transaction saw beside its own of the same key.
 #[derive(Clone, Copy)]
-struct Former {
+struct FormerRow {
     txn: TxnId,
     /// Where it inserted its own.
     insert: OpId,
@@ -58,7 +58,7 @@ impl IncarnationView {
         if !history.has_predicates() || history.names_versions() {
             return None;
         }
-        let mut formers: Vec<Former> = Vec::new();
+        let mut formers: Vec<FormerRow> = Vec::new();
         for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
             formers.extend(formers_of(history, txn));
         }
@@ -79,7 +79,7 @@ impl IncarnationView {
         let by_txn = formers.chunk_by(|one, other| one.txn == other.txn);
         for (former, of_txn) in by_txn.flat_map(|chunk| chunk.iter().map(move |one| (one, chunk))) {
             let mut same = of_txn.iter().filter(|other| other.row.key == former.row.key);
-            let word = |former: &Former| history.row_version_word(&former.row);
+            let word = |former: &FormerRow| history.row_version_word(&former.row);
             let Some(predicate) = exactly(history, &former.row) else { continue };
             if !same.all(|other| word(other) == word(former)) {
                 continue;
@@ -105,7 +105,7 @@ impl IncarnationView {
 }
 
 /// The rows that a transaction saw beside its own.
-fn formers_of(history: &History, txn: TxnId) -> Vec<Former> {
+fn formers_of(history: &History, txn: TxnId) -> Vec<FormerRow> {
     let mut formers = Vec::new();
     let mut own = OwnRows::default();
     for op in history.txn_ops(txn) {
@@ -163,7 +163,7 @@ fn former(
     (txn, read): (TxnId, OpId),
     rows: &[RowView],
     own: &Own,
-) -> Option<Former> {
+) -> Option<FormerRow> {
     let insert = own.insert?;
     let mut of_key: Vec<RowView> = rows.iter().filter(|row| row.key == own.key).copied().collect();
     let is_own = |row: &RowView| Some(history.row_version_word(row)) == own.word;
@@ -171,11 +171,11 @@ fn former(
         of_key.remove(at);
     }
     let [row] = of_key[..] else { return None };
-    Some(Former { txn, insert, read, row })
+    Some(FormerRow { txn, insert, read, row })
 }
 
 /// Who may have committed and left which of these rows deleted.
-fn deletes(history: &History, formers: &[Former]) -> Vec<(TxnId, KeyId)> {
+fn deletes(history: &History, formers: &[FormerRow]) -> Vec<(TxnId, KeyId)> {
     let mut keys: Vec<KeyId> = formers.iter().map(|former| former.row.key).collect();
     keys.sort_unstable();
     keys.dedup();
