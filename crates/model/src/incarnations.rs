@@ -39,7 +39,7 @@ struct FormerRow {
 }
 
 /// What a transaction has done to a row.
-struct Own {
+struct OwnRow {
     key: KeyId,
     /// Its insert, if it began with one and has not deleted the row by its key since. Without one, there is
     /// no row beside its own.
@@ -134,7 +134,7 @@ fn formers_of(history: &History, txn: TxnId) -> Vec<FormerRow> {
 
 /// The rows that a transaction has written so far.
 #[derive(Default)]
-struct OwnRows(Vec<Own>);
+struct OwnRows(Vec<OwnRow>);
 
 impl OwnRows {
     fn apply(&mut self, history: &History, op: OpId) {
@@ -146,13 +146,13 @@ impl OwnRows {
             }
             None if history.is_row(key) => {
                 let insert = (word.is_some() && is_by_key).then_some(op);
-                self.0.push(Own { key, insert, word });
+                self.0.push(OwnRow { key, insert, word });
             }
             None => {}
         });
     }
 
-    fn of(&self, key: KeyId) -> Option<&Own> {
+    fn of(&self, key: KeyId) -> Option<&OwnRow> {
         self.0.iter().find(|own| own.key == key)
     }
 }
@@ -162,7 +162,7 @@ fn former(
     history: &History,
     (txn, read): (TxnId, OpId),
     rows: &[RowView],
-    own: &Own,
+    own: &OwnRow,
 ) -> Option<FormerRow> {
     let insert = own.insert?;
     let mut of_key: Vec<RowView> = rows.iter().filter(|row| row.key == own.key).copied().collect();
