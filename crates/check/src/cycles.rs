@@ -278,7 +278,7 @@ mod tests {
 
     fn hidden(key: u32, read: u32) -> Reason {
         let (key, read) = (KeyId(key), OpId(read));
-        let known = VersionOrder::NotShown { read };
+        let known = VersionOrder::AppendedLater { read };
         Reason::AntiDependency { key, read, writer: TxnId(0), known }
     }
 

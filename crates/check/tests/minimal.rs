@@ -106,7 +106,7 @@ fn named(history: &History, anomaly: &Anomaly) -> Vec<Vec<OpId>> {
         reads.extend(match known {
             VersionOrder::ReadModifyWrite { read }
             | VersionOrder::List { read }
-            | VersionOrder::NotShown { read } => Some(read),
+            | VersionOrder::AppendedLater { read } => Some(read),
             _ => None,
         });
     }

@@ -162,7 +162,7 @@ pub enum VersionOrder {
     },
     /// A list read shows the earlier writer as the last one, and not the later one. Lists never
     /// forget: what a version does not hold was appended after it.
-    NotShown {
+    AppendedLater {
         /// That read.
         read: OpId,
     },

@@ -167,7 +167,9 @@ impl Renumber<'_> {
                 VersionOrder::ReadModifyWrite { read: self.op(*read) }
             }
             VersionOrder::List { read } => VersionOrder::List { read: self.op(*read) },
-            VersionOrder::NotShown { read } => VersionOrder::NotShown { read: self.op(*read) },
+            VersionOrder::AppendedLater { read } => {
+                VersionOrder::AppendedLater { read: self.op(*read) }
+            }
             VersionOrder::Guaranteed { by, first, second } => VersionOrder::Guaranteed {
                 by: *by,
                 first: self.op(*first),

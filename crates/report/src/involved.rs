@@ -171,7 +171,7 @@ impl Gathered<'_> {
     fn known(&mut self, known: &VersionOrder) {
         if let VersionOrder::ReadModifyWrite { read }
         | VersionOrder::List { read }
-        | VersionOrder::NotShown { read } = known
+        | VersionOrder::AppendedLater { read } = known
         {
             self.op(*read);
         }

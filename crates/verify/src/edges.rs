@@ -45,12 +45,12 @@ impl<'a> Claim<'a, '_> {
     /// comes before it whenever it commits.
     pub(crate) fn is_about_maybe(&self) -> bool {
         let is_placed = |known: &VersionOrder| {
-            use VersionOrder::{Assumed, Initial, NotShown, Path, ReadModifyWrite, Refuted};
+            use VersionOrder::{AppendedLater, Assumed, Initial, Path, ReadModifyWrite, Refuted};
             matches!(
                 known,
                 Assumed
                     | Initial
-                    | NotShown { .. }
+                    | AppendedLater { .. }
                     | Path { .. }
                     | ReadModifyWrite { .. }
                     | Refuted { .. }
@@ -256,7 +256,7 @@ impl<'a> Claim<'a, '_> {
                 let shown = lists::shows_order(self.facts, self.level, *read, key, writer, to)?;
                 self.holds(shown, "the list does not show the one before the other")
             }
-            VersionOrder::NotShown { read } => {
+            VersionOrder::AppendedLater { read } => {
                 let hidden = lists::leaves_out(self.facts, self.level, *read, key, writer, to)?;
                 self.holds(hidden, "the list does not end with the one, or shows the other")
             }

@@ -157,7 +157,7 @@ fn two_reads_disagree_only_if_they_saw_two_others() {
 
 /// Evidence of two appends in one session, of which a read shows only the later one.
 fn forgotten(first: TxnId, second: TxnId, read: u32) -> Evidence {
-    let known = VersionOrder::NotShown { read: OpId(read) };
+    let known = VersionOrder::AppendedLater { read: OpId(read) };
     let later = edge(second, first, Reason::Overwrite { key: KeyId(0), known });
     Evidence::Cycle { edges: vec![edge(first, second, Reason::Session), later] }
 }

@@ -197,7 +197,7 @@ fn broken_orders_of_versions(known: &VersionOrder) -> Vec<VersionOrder> {
         VersionOrder::Assumed,
         VersionOrder::ReadModifyWrite { read: NOWHERE },
         VersionOrder::List { read: NOWHERE },
-        VersionOrder::NotShown { read: NOWHERE },
+        VersionOrder::AppendedLater { read: NOWHERE },
         VersionOrder::Refuted { cycle: Vec::new() },
         VersionOrder::Path { edges: Vec::new() },
     ];
@@ -326,7 +326,7 @@ impl Forger<'_> {
             0 => VersionOrder::Initial,
             1 => VersionOrder::ReadModifyWrite { read: self.op() },
             2 => VersionOrder::List { read: self.op() },
-            3 => VersionOrder::NotShown { read: self.op() },
+            3 => VersionOrder::AppendedLater { read: self.op() },
             _ => VersionOrder::Assumed,
         }
     }

@@ -184,7 +184,7 @@ fn shown_by(known: &VersionOrder) -> Option<OpId> {
     match known {
         VersionOrder::ReadModifyWrite { read }
         | VersionOrder::List { read }
-        | VersionOrder::NotShown { read } => Some(*read),
+        | VersionOrder::AppendedLater { read } => Some(*read),
         _ => None,
     }
 }

@@ -116,7 +116,9 @@ impl Whole<'_> {
                 first: self.op(*first)?,
                 second: self.op(*second)?,
             },
-            VersionOrder::NotShown { read } => VersionOrder::NotShown { read: self.op(*read)? },
+            VersionOrder::AppendedLater { read } => {
+                VersionOrder::AppendedLater { read: self.op(*read)? }
+            }
             VersionOrder::Refuted { cycle } => VersionOrder::Refuted { cycle: self.edges(cycle)? },
             VersionOrder::Path { edges } => VersionOrder::Path { edges: self.edges(edges)? },
             _ => return None,

@@ -83,7 +83,7 @@ impl KnownBy {
     pub(crate) fn told(self) -> VersionOrder {
         match self {
             KnownBy::List { read } => VersionOrder::List { read },
-            KnownBy::NotShown { read } => VersionOrder::NotShown { read },
+            KnownBy::NotShown { read } => VersionOrder::AppendedLater { read },
             KnownBy::ReadModifyWrite { read } => VersionOrder::ReadModifyWrite { read },
             KnownBy::Stated { at } => VersionOrder::Stated { at },
             KnownBy::Guaranteed { by, first, second } => {

@@ -395,7 +395,7 @@ fn behind(names: Names<'_>, edge: &Edge) -> Vec<Edge> {
             _ => edge.from,
         };
         match known {
-            VersionOrder::ReadModifyWrite { read } | VersionOrder::NotShown { read } => {
+            VersionOrder::ReadModifyWrite { read } | VersionOrder::AppendedLater { read } => {
                 found.push(seen(earlier, *key, *read));
             }
             VersionOrder::List { read } => {

@@ -170,7 +170,7 @@ fn how(known: &VersionOrder) -> u8 {
         VersionOrder::Initial => 0,
         VersionOrder::ReadModifyWrite { .. } => 1,
         VersionOrder::List { .. } => 2,
-        VersionOrder::NotShown { .. } => 3,
+        VersionOrder::AppendedLater { .. } => 3,
         VersionOrder::Stated { .. } => 4,
         VersionOrder::Guaranteed { .. } => 5,
         VersionOrder::Refuted { .. } => 6,

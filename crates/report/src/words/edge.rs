@@ -248,7 +248,7 @@ fn overwrite(names: Names<'_>, edge: &Edge, key: KeyId, known: &VersionOrder) ->
             let reader = names.txn_of(*read);
             format!("{} before {later}, since {reader} {}", earlier(), saw(names, *read, key))
         }
-        VersionOrder::NotShown { read } => {
+        VersionOrder::AppendedLater { read } => {
             format!("{} before {later}, {}", earlier(), missing(names, edge.to, key, *read))
         }
         known => {
@@ -287,7 +287,7 @@ fn anti_dependency(
         VersionOrder::List { read } => {
             format!(", since {} {}", names.txn_of(*read), saw(names, *read, key))
         }
-        VersionOrder::NotShown { read } => {
+        VersionOrder::AppendedLater { read } => {
             format!(", {}", missing(names, edge.to, key, *read))
         }
         known => known_how(names, writer, edge.to, known),

@@ -137,7 +137,7 @@ fn reasons_of_rules_and_statements() {
 #[test]
 fn reasons_of_lists() {
     let list = || VersionOrder::List { read: OpId(2) };
-    let not_shown = || VersionOrder::NotShown { read: OpId(3) };
+    let not_shown = || VersionOrder::AppendedLater { read: OpId(3) };
     let edges = [
         edge(0, 2, read(Some(0), 2, X)),
         edge(0, 1, overwrite(list())),

@@ -321,8 +321,8 @@ impl Forward<'_> {
                 VersionOrder::ReadModifyWrite { read: self.read_from(*read, key, before)? }
             }
             VersionOrder::List { read } => VersionOrder::List { read: self.read(*read, key)? },
-            VersionOrder::NotShown { read } => {
-                VersionOrder::NotShown { read: self.read(*read, key)? }
+            VersionOrder::AppendedLater { read } => {
+                VersionOrder::AppendedLater { read: self.read(*read, key)? }
             }
             VersionOrder::Refuted { cycle } => VersionOrder::Refuted { cycle: self.edges(cycle)? },
             VersionOrder::Path { edges } => VersionOrder::Path { edges: self.edges(edges)? },

@@ -94,7 +94,7 @@ impl<'h> Edges<'h> {
         }
         for read in self.txns.iter().flat_map(|txn| self.reads(*txn)) {
             if self.key(read) == key && self.shows(read, first) {
-                orders.extend([VersionOrder::List { read }, VersionOrder::NotShown { read }]);
+                orders.extend([VersionOrder::List { read }, VersionOrder::AppendedLater { read }]);
             }
         }
         orders

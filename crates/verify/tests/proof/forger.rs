@@ -163,7 +163,7 @@ impl Forger<'_> {
             3 => VersionOrder::Stated { at: self.number() },
             4 => VersionOrder::Refuted { cycle: self.edges(depth) },
             5 => VersionOrder::Assumed,
-            6 => VersionOrder::NotShown { read: self.op() },
+            6 => VersionOrder::AppendedLater { read: self.op() },
             7 => VersionOrder::Guaranteed {
                 by: self.pick(&KeyAssumption::ALL),
                 first: self.op(),

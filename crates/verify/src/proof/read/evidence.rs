@@ -172,7 +172,9 @@ impl EvidenceReader<'_, '_> {
                 VersionOrder::ReadModifyWrite { read: self.refer.op(fields.take("read")?)? }
             }
             "list" => VersionOrder::List { read: self.refer.op(fields.take("read")?)? },
-            "not-shown" => VersionOrder::NotShown { read: self.refer.op(fields.take("read")?)? },
+            "not-shown" => {
+                VersionOrder::AppendedLater { read: self.refer.op(fields.take("read")?)? }
+            }
             "stated" => VersionOrder::Stated { at: fields.take("at")?.unsigned()? },
             "refuted" => {
                 VersionOrder::Refuted { cycle: self.edges(fields.take("cycle")?, depth + 1)? }

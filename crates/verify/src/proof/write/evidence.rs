@@ -179,7 +179,7 @@ impl Serialize for Named<'_, &VersionOrder> {
                 map.serialize_entry("by", "list")?;
                 map.serialize_entry("read", &self.part(*read))?;
             }
-            VersionOrder::NotShown { read } => {
+            VersionOrder::AppendedLater { read } => {
                 map.serialize_entry("by", "not-shown")?;
                 map.serialize_entry("read", &self.part(*read))?;
             }
