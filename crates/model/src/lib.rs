@@ -87,7 +87,7 @@ pub use op::{
     StatedSet, TxnEnd, TxnStart, VersionRef, VersionSet,
 };
 pub use part::HistoryPart;
-pub use promised_order::{Place, PromisedOrder};
+pub use promised_order::{PromisedOrder, PromisedPoints};
 pub use remark::{Oddity, Remark, Severity};
 pub use row::RowRef;
 #[cfg(feature = "run-record")]

@@ -11,13 +11,13 @@ use crate::{History, KeyId, TxnId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromisedOrder {
     /// Per transaction.
-    places: Vec<Option<Place>>,
+    places: Vec<Option<PromisedPoints>>,
     by_stamps: bool,
 }
 
 /// When a transaction takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PromisedPoints {
     /// The moment of its snapshot; its commit where no other is known.
     pub start: u32,
     /// The moment from which on others see what it wrote.
@@ -30,7 +30,7 @@ impl PromisedOrder {
         let mut places = vec![None; history.txn_count()];
         for (moment, txn) in (0..).zip(txns) {
             if let Some(place @ None) = places.get_mut(txn.index()) {
-                *place = Some(Place { start: moment, commit: moment });
+                *place = Some(PromisedPoints { start: moment, commit: moment });
             }
         }
         PromisedOrder { places, by_stamps: false }
@@ -52,13 +52,14 @@ impl PromisedOrder {
         moments.sort_unstable();
         moments.dedup();
         let moment = |stamp: Stamp| moments.partition_point(|other| *other < stamp) as u32;
-        let place = |(start, commit)| Place { start: moment(start), commit: moment(commit) };
+        let place =
+            |(start, commit)| PromisedPoints { start: moment(start), commit: moment(commit) };
         let places = of_all.into_iter().map(|stamps| stamps.map(place)).collect();
         PromisedOrder { places, by_stamps: true }
     }
 
     /// Where a transaction is; none where nothing is promised of it.
-    pub fn place(&self, txn: TxnId) -> Option<Place> {
+    pub fn place(&self, txn: TxnId) -> Option<PromisedPoints> {
         self.places.get(txn.index()).copied().flatten()
     }
 

@@ -1,6 +1,6 @@
 //! Who takes part in a replay, and in which order.
 
-use isolario_model::{History, Inapplicable, Outcome, Place, Point, PromisedOrder, TxnId};
+use isolario_model::{History, Inapplicable, Outcome, Point, PromisedOrder, PromisedPoints, TxnId};
 
 use super::Moments;
 use super::operation::{has_open_effect, is_unobserved_write, written};
@@ -48,7 +48,7 @@ impl<'h> Schedule<'h> {
                         true => place.commit,
                         false => place.start,
                     };
-                    push_events(&mut events, moments, txn, Place { commit, ..place });
+                    push_events(&mut events, moments, txn, PromisedPoints { commit, ..place });
                 }
                 (Outcome::Committed, None) if !real_time && !writes(history, txn) => {
                     unplaced.push(txn);
@@ -84,7 +84,12 @@ impl<'h> Schedule<'h> {
     }
 }
 
-fn push_events(events: &mut Vec<(u32, Event)>, moments: Moments, txn: TxnId, place: Place) {
+fn push_events(
+    events: &mut Vec<(u32, Event)>,
+    moments: Moments,
+    txn: TxnId,
+    place: PromisedPoints,
+) {
     if moments != Moments::One {
         events.push((place.start, Event(Point::Start(txn))));
     }

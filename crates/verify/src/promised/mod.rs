@@ -10,7 +10,7 @@ mod table;
 
 use isolario_model::{
     AnomalyKind, Evidence, Findings, History, Inapplicable, KeyId, Level, LevelResult, Nodes, Op,
-    OpId, Outcome, Place, Point, PromisedOrder, Reason, TxnId, Verdict, Visible, Witness,
+    OpId, Outcome, Point, PromisedOrder, PromisedPoints, Reason, TxnId, Verdict, Visible, Witness,
 };
 
 use crate::anomalies::are_counted;
@@ -76,7 +76,7 @@ impl<'h> Promise<'h> {
         }
     }
 
-    pub(super) fn place(&self, txn: TxnId) -> Option<Place> {
+    pub(super) fn place(&self, txn: TxnId) -> Option<PromisedPoints> {
         self.order?.place(txn)
     }
 
