@@ -185,9 +185,9 @@ fn skew(seed: u64) -> Option<String> {
 
 fn order_file(history: &History, order: &PromisedOrder) -> String {
     let may_count =
-        |txn: &TxnId| order.place(*txn).is_some() && history.outcome(*txn) != Outcome::Aborted;
+        |txn: &TxnId| order.points(*txn).is_some() && history.outcome(*txn) != Outcome::Aborted;
     let mut txns: Vec<TxnId> = history.txns().filter(may_count).collect();
-    txns.sort_by_key(|txn| order.place(*txn).map(|at| at.commit));
+    txns.sort_by_key(|txn| order.points(*txn).map(|at| at.commit));
     format!("{{\"order\":[{}]}}\n", names(history, &txns))
 }
 

@@ -59,7 +59,7 @@ impl PromisedOrder {
     }
 
     /// Where a transaction is; none where nothing is promised of it.
-    pub fn place(&self, txn: TxnId) -> Option<PromisedPoints> {
+    pub fn points(&self, txn: TxnId) -> Option<PromisedPoints> {
         self.places.get(txn.index()).copied().flatten()
     }
 
@@ -69,7 +69,7 @@ impl PromisedOrder {
     pub fn version_orders(&self, history: &History) -> Result<Vec<StatedOrder>, (TxnId, TxnId)> {
         let mut writes: Vec<(KeyId, u32, TxnId)> = Vec::new();
         for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
-            let Some(place) = self.place(txn) else { continue };
+            let Some(place) = self.points(txn) else { continue };
             for op in history.txn_ops(txn) {
                 history.effects(op, |key, effect| {
                     if let Effect::Wrote(_) = effect {
@@ -110,7 +110,7 @@ mod tests {
         let ops = [write(1, 1)];
         let three = history(&[txn(&ops), txn(&ops), txn(&ops)]);
         let order = PromisedOrder::of_txns(&three, &[TxnId(2), TxnId(0), TxnId(2), TxnId(9)]);
-        let moment = |txn| order.place(TxnId(txn)).map(|place| (place.start, place.commit));
+        let moment = |txn| order.points(TxnId(txn)).map(|place| (place.start, place.commit));
         assert_eq!([moment(0), moment(1), moment(2)], [Some((1, 1)), None, Some((0, 0))]);
         assert_eq!(moment(9), None);
     }

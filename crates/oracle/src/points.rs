@@ -119,7 +119,7 @@ impl Search<'_> {
     /// When a point is, by the promise.
     fn moment(&self, point: Point) -> Option<u32> {
         let (Point::Start(txn) | Point::Commit(txn)) = point;
-        let place = self.promised?.place(txn)?;
+        let place = self.promised?.points(txn)?;
         let is_start = matches!(point, Point::Start(_));
         // Who wrote nothing leaves nothing behind: all of it happens at its start.
         let is_early = is_start || self.has_starts && self.written(txn).is_empty();

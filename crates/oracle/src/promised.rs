@@ -27,7 +27,7 @@ pub fn satisfies_promised(
     }
     let of = |outcome, has_place: bool| -> Vec<TxnId> {
         let is_it = |txn: &TxnId| {
-            let is_placed = order.place(*txn).is_some();
+            let is_placed = order.points(*txn).is_some();
             history.outcome(*txn) == outcome && (is_placed == has_place)
         };
         history.txns().filter(is_it).collect()

@@ -103,7 +103,7 @@ fn has_unknown(case: &TableCase, has_place: bool) -> bool {
     let mut txns = case.history.txns();
     txns.any(|txn| {
         case.history.outcome(txn) == Outcome::Unknown
-            && case.order.place(txn).is_some() == has_place
+            && case.order.points(txn).is_some() == has_place
     })
 }
 

@@ -40,7 +40,7 @@ impl<'h> Schedule<'h> {
     ) -> Result<Self, Inapplicable> {
         let (mut events, mut unplaced, mut left_out) = (Vec::new(), Vec::new(), None);
         for txn in history.txns() {
-            match (history.outcome(txn), order.place(txn)) {
+            match (history.outcome(txn), order.points(txn)) {
                 (Outcome::Aborted, _) => {}
                 (_, Some(place)) => {
                     // Who wrote nothing leaves nothing behind: all of it happens at its start.

@@ -77,7 +77,7 @@ impl<'h> Promise<'h> {
     }
 
     pub(super) fn place(&self, txn: TxnId) -> Option<PromisedPoints> {
-        self.order?.place(txn)
+        self.order?.points(txn)
     }
 
     /// Whether a transaction may have written anything, as far as the table knows its effects.
