@@ -11,7 +11,7 @@ use crate::{History, KeyId, TxnId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromisedOrder {
     /// Per transaction.
-    places: Vec<Option<PromisedPoints>>,
+    points: Vec<Option<PromisedPoints>>,
     by_stamps: bool,
 }
 
@@ -33,7 +33,7 @@ impl PromisedOrder {
                 *place = Some(PromisedPoints { start: moment, commit: moment });
             }
         }
-        PromisedOrder { places, by_stamps: false }
+        PromisedOrder { points: places, by_stamps: false }
     }
 
     /// By the database's own timestamps, as the history has them.
@@ -55,12 +55,12 @@ impl PromisedOrder {
         let place =
             |(start, commit)| PromisedPoints { start: moment(start), commit: moment(commit) };
         let places = of_all.into_iter().map(|stamps| stamps.map(place)).collect();
-        PromisedOrder { places, by_stamps: true }
+        PromisedOrder { points: places, by_stamps: true }
     }
 
     /// Where a transaction is; none where nothing is promised of it.
     pub fn points(&self, txn: TxnId) -> Option<PromisedPoints> {
-        self.places.get(txn.index()).copied().flatten()
+        self.points.get(txn.index()).copied().flatten()
     }
 
     /// The order of versions that follows: writers of a key in the order of their commits. Two that
