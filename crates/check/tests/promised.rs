@@ -117,7 +117,7 @@ fn writers_need_a_place_and_readers_find_one() {
     );
     assert!(serializable_in(&text, &[0, 1]));
     let verdict = in_order(&text, Level::Serializable, &[1, 2]);
-    assert_eq!(verdict, Verdict::NotApplicable(Inapplicable::NoPlace { txn: TxnId(0) }));
+    assert_eq!(verdict, Verdict::NotApplicable(Inapplicable::NotInPromisedOrder { txn: TxnId(0) }));
     let verdict = in_order(&text, Level::ReadCommitted, &[0, 1]);
     assert_eq!(verdict, Verdict::NotApplicable(Inapplicable::NotByPromisedOrder));
 }
@@ -191,7 +191,7 @@ fn what_an_order_left_out_may_be_the_reason() {
         T4: r m 10
         T5: w z 1",
     );
-    let left_out = Inapplicable::NoPlace { txn: TxnId(0) };
+    let left_out = Inapplicable::NotInPromisedOrder { txn: TxnId(0) };
     let found = in_order(&text, Level::Serializable, &[2]);
     assert_eq!(found, Verdict::NotApplicable(left_out));
     // Without T2, the same history is violated. Said of the one with T2, it is refused.

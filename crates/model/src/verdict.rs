@@ -625,7 +625,7 @@ pub enum Inapplicable {
     /// An order that the database promises does not decide this level.
     NotByPromisedOrder,
     /// The database promises an order, and this transaction has no place in it.
-    NoPlace {
+    NotInPromisedOrder {
         /// The transaction.
         txn: TxnId,
     },

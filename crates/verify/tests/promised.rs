@@ -58,7 +58,7 @@ fn the_replay_agrees_with_every_order_that_is_left_open() {
                     answer() == Answer::Violated
                 }
                 Verdict::NotApplicable(Inapplicable::NotByPromisedOrder) => true,
-                Verdict::NotApplicable(Inapplicable::NoPlace { txn })
+                Verdict::NotApplicable(Inapplicable::NotInPromisedOrder { txn })
                     if case.history.outcome(*txn) == Outcome::Unknown =>
                 {
                     left_out += 1;

@@ -70,7 +70,7 @@ fn answer(
     };
     agreement::look(&schedule, &events, options, &mut found);
     match (found.total, found.inconclusive) {
-        (0, Some(txn)) => Err(Inapplicable::NoPlace { txn }),
+        (0, Some(txn)) => Err(Inapplicable::NotInPromisedOrder { txn }),
         (0, None) => Ok(Verdict::Satisfied(schedule.witness(&events))),
         _ => Ok(Verdict::Violated(found.findings())),
     }

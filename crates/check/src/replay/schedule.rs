@@ -53,7 +53,7 @@ impl<'h> Schedule<'h> {
                 (Outcome::Committed, None) if !real_time && !writes(history, txn) => {
                     unplaced.push(txn);
                 }
-                (Outcome::Committed, None) => return Err(Inapplicable::NoPlace { txn }),
+                (Outcome::Committed, None) => return Err(Inapplicable::NotInPromisedOrder { txn }),
                 (Outcome::Unknown, None) if left_out.is_none() && writes(history, txn) => {
                     left_out = Some(txn);
                 }

@@ -118,7 +118,7 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
             "a version certificate has no rule for it; without one, it is judged by what clients saw"
                 .to_owned()
         }
-        Inapplicable::NoPlace { txn } => {
+        Inapplicable::NotInPromisedOrder { txn } => {
             format!("{} has no place in the promised order", names.txn(*txn))
         }
         Inapplicable::SamePlace { first, second } => format!(

@@ -403,7 +403,7 @@ impl Promise<'_> {
 
     fn does_not_apply(&self, reason: &Inapplicable) -> Result<(), Refusal> {
         let holds = match *reason {
-            Inapplicable::NoPlace { txn } => {
+            Inapplicable::NotInPromisedOrder { txn } => {
                 txn.index() < self.history.txn_count() && self.place(txn).is_none()
             }
             Inapplicable::NoTimes => !self.history.has_times(),

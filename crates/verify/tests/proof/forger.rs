@@ -71,7 +71,7 @@ impl Forger<'_> {
             5 => Inapplicable::NoChecker,
             6 => Inapplicable::CyclicDependencies,
             7 => Inapplicable::NotByPromisedOrder,
-            8 => Inapplicable::NoPlace { txn: self.txn() },
+            8 => Inapplicable::NotInPromisedOrder { txn: self.txn() },
             9 => Inapplicable::SamePlace { first: self.txn(), second: self.txn() },
             10 => Inapplicable::Predicate { op: self.op() },
             11 => Inapplicable::NoVersionSet { op: self.op(), total: self.number() },

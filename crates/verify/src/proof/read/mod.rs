@@ -381,7 +381,9 @@ impl<'l, 'h> Sections<'l, 'h> {
             "skew-of-event-order" => Inapplicable::SkewOfEventOrder,
             "not-by-promised-order" => Inapplicable::NotByPromisedOrder,
             "not-by-certificate" => Inapplicable::NotByCertificate,
-            "no-place" => Inapplicable::NoPlace { txn: self.refer.txn(fields.take("txn")?)? },
+            "no-place" => {
+                Inapplicable::NotInPromisedOrder { txn: self.refer.txn(fields.take("txn")?)? }
+            }
             "same-place" => Inapplicable::SamePlace {
                 first: self.refer.txn(fields.take("first")?)?,
                 second: self.refer.txn(fields.take("second")?)?,

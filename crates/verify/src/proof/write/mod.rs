@@ -346,7 +346,7 @@ impl Named<'_, &Inapplicable> {
                 map.serialize_entry("because", "not-by-promised-order")
             }
             Inapplicable::NotByCertificate => map.serialize_entry("because", "not-by-certificate"),
-            Inapplicable::NoPlace { txn } => {
+            Inapplicable::NotInPromisedOrder { txn } => {
                 map.serialize_entry("because", "no-place")?;
                 map.serialize_entry("txn", &self.part(*txn))
             }
