@@ -343,7 +343,7 @@ impl<'h> Checker<'h> {
     fn by_promised_versions(&self, order: &PromisedOrder, level: Level) -> Verdict {
         match order.version_orders(self.history) {
             Err((first, second)) => {
-                Verdict::NotApplicable(Inapplicable::SamePlace { first, second })
+                Verdict::NotApplicable(Inapplicable::TiedInPromisedOrder { first, second })
             }
             Ok(orders) => {
                 let options = self.options.clone().with_version_order(orders);

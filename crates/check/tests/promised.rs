@@ -178,7 +178,7 @@ fn a_conditional_write_at_the_moment_of_another_write_is_left_open() {
         T0 db [10, 20]: w x 1
         T1 db [20, 30]: cas x nil -> 2 ?
         T2 db [40, 50]: r x 2";
-    let open = Inapplicable::SamePlace { first: TxnId(0), second: TxnId(1) };
+    let open = Inapplicable::TiedInPromisedOrder { first: TxnId(0), second: TxnId(1) };
     assert_eq!(by_stamps(text, Level::Prefix), Verdict::NotApplicable(open));
 }
 

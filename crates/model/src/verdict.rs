@@ -631,7 +631,7 @@ pub enum Inapplicable {
     },
     /// The order that the database promises leaves open which of two transactions comes first, and
     /// that matters.
-    SamePlace {
+    TiedInPromisedOrder {
         /// One transaction.
         first: TxnId,
         /// Another one.

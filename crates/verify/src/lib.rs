@@ -279,7 +279,7 @@ impl<'h> Verifier<'h> {
         result: &LevelResult,
     ) -> Result<(), Refusal> {
         match (order.version_orders(self.history), &result.verdict) {
-            (Err(_), Verdict::NotApplicable(Inapplicable::SamePlace { .. })) => Ok(()),
+            (Err(_), Verdict::NotApplicable(Inapplicable::TiedInPromisedOrder { .. })) => Ok(()),
             (Err(_), _) => Err(Refusal::Unsupported("timestamps that two writers of a key share")),
             (Ok(orders), _) => {
                 let options = self.options.with_trusted_version_order(true);

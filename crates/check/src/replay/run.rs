@@ -149,7 +149,7 @@ impl<'s, 'h> Replay<'s, 'h> {
                     && other != txn
                     && self.written(other).any(|(key, _)| keys.contains(&key))
                 {
-                    return Err(Inapplicable::SamePlace { first: other, second: txn });
+                    return Err(Inapplicable::TiedInPromisedOrder { first: other, second: txn });
                 }
             }
         }
@@ -180,7 +180,7 @@ impl<'s, 'h> Replay<'s, 'h> {
             }
         }
         let (first, second) = (order[0].txn(), order[1].txn());
-        let leaves_open = Inapplicable::SamePlace { first, second };
+        let leaves_open = Inapplicable::TiedInPromisedOrder { first, second };
         if order.len() > TRIED {
             return Err(leaves_open);
         }
@@ -245,7 +245,9 @@ impl<'s, 'h> Replay<'s, 'h> {
         writers.sort_unstable();
         writers.dedup();
         match writers.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            Some(pair) => Err(Inapplicable::SamePlace { first: pair[0].1, second: pair[1].1 }),
+            Some(pair) => {
+                Err(Inapplicable::TiedInPromisedOrder { first: pair[0].1, second: pair[1].1 })
+            }
             None => Ok(()),
         }
     }

@@ -153,7 +153,7 @@ impl<'h> Waiting<'h> {
             }
             if let Some(difference) = first_difference(self.history, member.txn, state)? {
                 if let Some((first, second)) = self.tie {
-                    return Err(Inapplicable::SamePlace { first, second });
+                    return Err(Inapplicable::TiedInPromisedOrder { first, second });
                 }
                 found.add_result(difference);
             }

@@ -121,7 +121,7 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
         Inapplicable::NotInPromisedOrder { txn } => {
             format!("{} has no place in the promised order", names.txn(*txn))
         }
-        Inapplicable::SamePlace { first, second } => format!(
+        Inapplicable::TiedInPromisedOrder { first, second } => format!(
             "the promised order leaves open which of {} and {} comes first, and that matters",
             names.txn(*first),
             names.txn(*second)

@@ -72,7 +72,7 @@ impl Forger<'_> {
             6 => Inapplicable::CyclicDependencies,
             7 => Inapplicable::NotByPromisedOrder,
             8 => Inapplicable::NotInPromisedOrder { txn: self.txn() },
-            9 => Inapplicable::SamePlace { first: self.txn(), second: self.txn() },
+            9 => Inapplicable::TiedInPromisedOrder { first: self.txn(), second: self.txn() },
             10 => Inapplicable::Predicate { op: self.op() },
             11 => Inapplicable::NoVersionSet { op: self.op(), total: self.number() },
             12 => Inapplicable::OpenVersionOrder { key: self.key() },

@@ -384,7 +384,7 @@ impl<'l, 'h> Sections<'l, 'h> {
             "no-place" => {
                 Inapplicable::NotInPromisedOrder { txn: self.refer.txn(fields.take("txn")?)? }
             }
-            "same-place" => Inapplicable::SamePlace {
+            "same-place" => Inapplicable::TiedInPromisedOrder {
                 first: self.refer.txn(fields.take("first")?)?,
                 second: self.refer.txn(fields.take("second")?)?,
             },

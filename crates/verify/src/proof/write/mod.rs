@@ -350,7 +350,7 @@ impl Named<'_, &Inapplicable> {
                 map.serialize_entry("because", "no-place")?;
                 map.serialize_entry("txn", &self.part(*txn))
             }
-            Inapplicable::SamePlace { first, second } => {
+            Inapplicable::TiedInPromisedOrder { first, second } => {
                 map.serialize_entry("because", "same-place")?;
                 map.serialize_entry("first", &self.part(*first))?;
                 map.serialize_entry("second", &self.part(*second))
