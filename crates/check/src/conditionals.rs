@@ -255,7 +255,7 @@ impl<'v> Candidates<'v> {
         }
         written.sort_unstable();
         let last = written.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter_map(<[_]>::last);
-        let writes = last.map(|(key, txn, op)| (*key, *txn, items.version_word(*op))).collect();
+        let writes = last.map(|(key, txn, op)| (*key, *txn, items.encoded_version(*op))).collect();
         Candidates { view, writes }
     }
 
@@ -298,7 +298,7 @@ impl<'v> Candidates<'v> {
             return Some(impossible);
         }
         if let Some(own) = own {
-            let own = Some(own).filter(|own| !is_other(items.version_word(*own)));
+            let own = Some(own).filter(|own| !is_other(items.encoded_version(*own)));
             return own.map(|own| Open { own: Some(self.view.origin(own)), ..impossible });
         }
         let of_key = self.writes.partition_point(|(of, ..)| *of < key.0);

@@ -117,12 +117,12 @@ fn named(history: &History, anomaly: &Anomaly) -> Vec<Vec<OpId>> {
             Op::ReadList { elements: Some(elements), .. } => {
                 elements.last().iter().map(|element| element.word()).collect()
             }
-            _ => BTreeSet::from([history.version_word(*read)]),
+            _ => BTreeSet::from([history.encoded_version(*read)]),
         };
         let wrote_it = |(_, op): &(TxnId, OpId)| {
             is_write(history, *op)
                 && key(*op) == key(*read)
-                && saw.contains(&history.version_word(*op))
+                && saw.contains(&history.encoded_version(*op))
         };
         written.extend(ops().filter(wrote_it).map(|(txn, op)| (txn, key(op))));
     }

@@ -23,7 +23,7 @@ impl History {
         match self.op_kinds()[op.index()] {
             OpKind::Read | OpKind::ReadList => tell(key, Effect::Observed),
             OpKind::Write | OpKind::Delete | OpKind::Append => {
-                tell(key, Effect::Wrote(self.version_word(op)));
+                tell(key, Effect::Wrote(self.encoded_version(op)));
             }
             OpKind::ReadUnobserved | OpKind::ReadListUnobserved | OpKind::Aggregate => {}
             OpKind::InsertIfAbsent
@@ -42,11 +42,11 @@ impl History {
                     tell(key, Effect::Observed);
                 }
                 if applied != Some(false) {
-                    // The column word of a conditional is no value: see `version_word`.
+                    // The column word of a conditional is no value: see `encoded_version`.
                     let named = self.op_version_id(op).is_some();
                     tell(
                         key,
-                        Effect::Wrote(if named { self.version_word(op) } else { new.word() }),
+                        Effect::Wrote(if named { self.encoded_version(op) } else { new.word() }),
                     );
                 }
             }

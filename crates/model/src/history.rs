@@ -157,14 +157,14 @@ impl History {
     /// names it, else the value. Comparable between operations on one key. For operations that
     /// carry a value: reads, writes, deletes, appends.
     #[inline]
-    pub fn version_word(&self, op: OpId) -> u64 {
+    pub fn encoded_version(&self, op: OpId) -> u64 {
         match self.ops.versions.get(op.index()) {
             Some(version) => named_version_word(version),
             None => self.ops.words[op.index()],
         }
     }
 
-    /// What [`History::version_word`] is for reads that saw the initial version, where one word
+    /// What [`History::encoded_version`] is for reads that saw the initial version, where one word
     /// says so. None where no operation carries it, or where the format has another rule.
     pub fn initial_word(&self) -> Option<u64> {
         match &self.meta.initial {
@@ -185,7 +185,7 @@ impl History {
     }
 
     /// The value words of all operations: where no versions are named, the same as
-    /// [`History::version_word`] for each.
+    /// [`History::encoded_version`] for each.
     pub fn op_words(&self) -> &[u64] {
         &self.ops.words
     }
@@ -235,7 +235,7 @@ impl History {
         self
     }
 
-    /// As [`History::version_word`], for a row of a predicate operation.
+    /// As [`History::encoded_version`], for a row of a predicate operation.
     pub fn row_version_word(&self, row: &RowView) -> u64 {
         match row.version {
             VersionId::NONE => row.value.word(),

@@ -194,7 +194,7 @@ fn each_write(history: &History, op: OpId, mut wrote: impl FnMut(KeyId, Option<u
     let is_there = |value: ValueId| history.value(value) != ValueRef::Nil;
     match history.op(op) {
         Op::Write { key, value } => {
-            wrote(key, is_there(value).then(|| history.version_word(op)));
+            wrote(key, is_there(value).then(|| history.encoded_version(op)));
         }
         Op::Delete { key } => wrote(key, None),
         Op::PredicateWrite { rows: Some(rows), .. } => {

@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(items.op(OpId(4)), Op::Read { key: key(8), value: Some(value) });
         // Nobody wrote or read nothing.
         assert_eq!((original.initial_word(), items.initial_word().is_some()), (None, true));
-        assert_eq!(items.version_word(OpId(5)), items.initial_word().unwrap());
+        assert_eq!(items.encoded_version(OpId(5)), items.initial_word().unwrap());
         assert!((3..7).all(|item| view.origin(OpId(item)) == OpId(3)));
     }
 

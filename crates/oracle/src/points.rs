@@ -181,7 +181,7 @@ impl Search<'_> {
                 rows.iter().map(|row| (row.key, history.row_version_word(row))).collect()
             }
             Op::Read { key, value: Some(value) } if history.value(value) != ValueRef::Nil => {
-                vec![(key, history.version_word(op))]
+                vec![(key, history.encoded_version(op))]
             }
             _ => return Vec::new(),
         };
@@ -277,7 +277,7 @@ impl Search<'_> {
         };
         match history.op(op) {
             Op::Write { key, value } => {
-                put(key, history.version_word(op), history.value(value));
+                put(key, history.encoded_version(op), history.value(value));
             }
             Op::Delete { key } => {
                 put(key, 0, ValueRef::Nil);
@@ -303,7 +303,7 @@ impl Search<'_> {
             Op::Read { key, value: Some(value) } => {
                 let is_other = self.beside_own(op).contains(&key);
                 match if is_other { at_start } else { contents }.get(&key) {
-                    Some((word, _)) => *word == history.version_word(op),
+                    Some((word, _)) => *word == history.encoded_version(op),
                     None => history.value(value) == ValueRef::Nil,
                 }
             }

@@ -136,7 +136,7 @@ impl<'h> Small<'h> {
         let at = 2 * op.index();
         let view = self.history.op(op);
         let key = view.key()?.index();
-        let word = || self.history.version_word(op);
+        let word = || self.history.encoded_version(op);
         match view {
             Op::Read { value: None, .. } | Op::ReadList { elements: None, .. } => {}
             Op::Read { value: Some(_), .. } => {

@@ -273,7 +273,7 @@ impl<'h> Versions<'h> {
 /// by its last element. Rows that a predicate found are not followed.
 pub(crate) fn marks(history: &History, op: OpId) -> (Option<Mark>, Option<Mark>) {
     let word = |value: ValueId| Some(Mark::Word(value.word()));
-    let version = Some(Mark::Word(history.version_word(op)));
+    let version = Some(Mark::Word(history.encoded_version(op)));
     match history.op(op) {
         Op::Read { value: Some(_), .. } => (version, None),
         Op::Write { .. } | Op::Delete { .. } | Op::Append { .. } => (None, version),

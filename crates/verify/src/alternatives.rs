@@ -123,7 +123,7 @@ impl<'f, 'h> Clauses<'f, 'h> {
             } else if history.op_kinds()[op.index()] == OpKind::Read {
                 self.ask_unless_own(op);
             } else if facts.is_write(op) && facts.next_own(op).is_none() {
-                for (_, read) in reads.of_version(facts.key(op), history.version_word(op)) {
+                for (_, read) in reads.of_version(facts.key(op), history.encoded_version(op)) {
                     if history.outcome(facts.txn(*read)) != Outcome::Aborted {
                         self.ask_unless_own(*read);
                     }
@@ -134,7 +134,7 @@ impl<'f, 'h> Clauses<'f, 'h> {
 
     /// Asks about a read, unless it saw the own write that it must see.
     fn ask_unless_own(&mut self, read: OpId) {
-        let word = |op| self.facts.history.version_word(op);
+        let word = |op| self.facts.history.encoded_version(op);
         let own = self.facts.own_before(read);
         if own.is_none_or(|own| word(own) != word(read)) {
             self.ask(read);

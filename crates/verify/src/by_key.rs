@@ -25,7 +25,7 @@ impl ByKey {
         let mut rows = vec![(0, OpId(0)); end];
         for op in ops() {
             let place = &mut ends[key(op)];
-            rows[*place] = (history.version_word(op), op);
+            rows[*place] = (history.encoded_version(op), op);
             *place += 1;
         }
         let mut begin = 0;

@@ -302,7 +302,7 @@ impl Facts<'_> {
     /// Every write of what a read of a register returned, by anyone, in the order of their ids.
     pub(crate) fn candidates(&self, read: OpId) -> impl DoubleEndedIterator<Item = OpId> + '_ {
         let is_append = |op: &OpId| self.history.op_kinds()[op.index()] == OpKind::Append;
-        self.writes_of(self.key(read), self.history.version_word(read))
+        self.writes_of(self.key(read), self.history.encoded_version(read))
             .filter(move |op| !is_append(op))
     }
 
@@ -341,7 +341,7 @@ impl Facts<'_> {
     }
 
     fn is_initial(&self, read: OpId, is_written: impl FnOnce() -> bool) -> bool {
-        let is_initial = || self.initial_word == Some(self.history.version_word(read));
+        let is_initial = || self.initial_word == Some(self.history.encoded_version(read));
         match self.history.initial() {
             Initial::Value(_) | Initial::Marked => is_initial(),
             Initial::UnlessWritten(_) => is_initial() && !is_written(),
@@ -354,7 +354,7 @@ impl Facts<'_> {
     /// initial where the format says so, but a key has only one initial value.
     pub(crate) fn see_two_initial_values(&self, one: OpId, other: OpId) -> bool {
         let is_read = |op: OpId| self.history.op_kinds()[op.index()] == OpKind::Read;
-        let word = |op: OpId| self.history.version_word(op);
+        let word = |op: OpId| self.history.encoded_version(op);
         let both = |holds: &dyn Fn(OpId) -> bool| holds(one) && holds(other);
         *self.history.initial() == Initial::Unwritten
             && both(&is_read)
@@ -388,8 +388,8 @@ impl Facts<'_> {
 
     /// Where the answer of a read of a register came from, with all writes of that version.
     fn resolve(&self, read: OpId, writes: &[(u64, OpId)]) -> Source {
-        let word = self.history.version_word(read);
-        if self.own_before(read).is_some_and(|own| self.history.version_word(own) == word) {
+        let word = self.history.encoded_version(read);
+        if self.own_before(read).is_some_and(|own| self.history.encoded_version(own) == word) {
             return Source::Own;
         }
         let is_append = |op: &OpId| self.history.op_kinds()[op.index()] == OpKind::Append;

@@ -97,7 +97,7 @@ impl<'f, 'h> Store<'f, 'h> {
             list.elements.push(element);
             self.changes.push(Change::Appended { key });
         } else {
-            let word = Some(history.version_word(op));
+            let word = Some(history.encoded_version(op));
             let before = std::mem::replace(&mut self.registers[key.index()], word);
             let writer = self.writers.get(key.index()).copied();
             self.set_writer(key, writer.map(|_| self.facts.txn(op)));
@@ -125,7 +125,7 @@ impl<'f, 'h> Store<'f, 'h> {
                 && (is_pooled && list.as_pooled == elements.len() || list.elements == elements);
         }
         match self.registers[key.index()] {
-            Some(word) => word == history.version_word(read),
+            Some(word) => word == history.encoded_version(read),
             None => self.facts.may_be_initial(read),
         }
     }

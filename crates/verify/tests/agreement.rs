@@ -482,7 +482,7 @@ fn overwrites_after_intermediate_read(history: &History, reader: TxnId) -> bool 
             |txn: TxnId| history.txn_ops(txn).filter(|op| key(*op) == key(read) && writes(*op));
         let others = history.txns().filter(|txn| *txn != reader && is_committed(*txn));
         let mut others = others.map(|txn| of_key(txn).collect::<Vec<OpId>>());
-        let is_seen = |op: &OpId| history.version_word(*op) == history.version_word(read);
+        let is_seen = |op: &OpId| history.encoded_version(*op) == history.encoded_version(read);
         let replaced = |ops: &Vec<OpId>| ops.iter().rev().skip(1).any(is_seen);
         matches!(history.op(read), Op::Read { value: Some(_), .. })
             && others.any(|ops| replaced(&ops))

@@ -118,7 +118,7 @@ fn may_be_undecided(history: &History) -> bool {
 fn certainly_committed(history: &History) -> Vec<TxnId> {
     let view = ItemView::new(history).expect("small");
     let items = view.history();
-    let version = |op: OpId| (items.op_keys()[op.index()], items.version_word(op));
+    let version = |op: OpId| (items.op_keys()[op.index()], items.encoded_version(op));
     let of_kind = |txn: TxnId, writes: bool| {
         let ops = items.txn_ops(txn).filter(move |op| match items.op(*op) {
             Op::Write { .. } | Op::Delete { .. } => writes,

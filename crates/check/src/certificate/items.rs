@@ -49,7 +49,7 @@ pub(super) fn last_writes(
                 _ => nil,
             };
             let Some(value) = value else { continue };
-            let (write, word) = (view.origin(item), history.version_word(item));
+            let (write, word) = (view.origin(item), history.encoded_version(item));
             let is_insert = is_insert(view.origin(first), key);
             found.push(LastWrite { key, txn, write, value, word, is_insert });
         }
@@ -102,7 +102,7 @@ impl Certificate<'_> {
     /// The version that a read saw which its value alone does not tell, where what the operation met
     /// does, or where it is of another incarnation than what its transaction itself wrote.
     pub(super) fn settled_read(&self, item: OpId, op: OpId) -> Option<Version> {
-        let word = self.view.history().version_word(item);
+        let word = self.view.history().encoded_version(item);
         let key = self.key_of(item);
         let at = self.asked.binary_search_by_key(&op, |asked| asked.op).ok();
         let met = at.map(|at| self.met(&self.asked[at], key));
@@ -113,7 +113,7 @@ impl Certificate<'_> {
     /// that was gone.
     pub(super) fn formers(&self, item: OpId, op: OpId) -> impl Iterator<Item = Version> {
         let (key, txn) = (self.key_of(item), self.history.op_txn(op));
-        let word = self.view.history().version_word(item);
+        let word = self.view.history().encoded_version(item);
         let may_be_another = || {
             let mut own = self.written_before(txn, op).into_iter();
             let is_gone = |(_, write)| self.own_value(write, key) == ValueRef::Nil;
@@ -133,7 +133,7 @@ impl Certificate<'_> {
     /// timestamps of the snapshot and of commits where there are any, else in the guess at the order of
     /// commits.
     fn likely(&self, item: OpId, txn: TxnId, places: &[u32]) -> Option<Version> {
-        let word = self.view.history().version_word(item);
+        let word = self.view.history().encoded_version(item);
         let shown = |version: &Version| self.chains.shows(*version, word);
         let candidates = self.chains.of(self.key_of(item)).filter(shown);
         let seen = self.history.db_start(txn).or(self.history.db_commit(txn));

@@ -272,7 +272,7 @@ impl Certificate<'_> {
             return self.chains.is_cut(seen, own);
         }
         // Of an operation of which that is not stated, it may have met any version that shows this.
-        let word = self.view.history().version_word(read);
+        let word = self.view.history().encoded_version(read);
         let mut seen = self.chains.of(key).filter(|version| self.chains.shows(*version, word));
         self.is_unstated(op) && seen.any(|seen| self.chains.is_cut(seen, own))
     }

@@ -275,8 +275,8 @@ pub(super) fn is_among(own: &[(KeyId, OpId)], key: KeyId) -> bool {
 /// What an operation left of a row, and what reads of that show.
 pub(super) fn written(history: &History, op: OpId, row: KeyId) -> Option<(ValueRef<'_>, u64)> {
     match history.op(op) {
-        Op::Write { value, .. } => Some((history.value(value), history.version_word(op))),
-        Op::Delete { .. } => Some((ValueRef::Nil, history.version_word(op))),
+        Op::Write { value, .. } => Some((history.value(value), history.encoded_version(op))),
+        Op::Delete { .. } => Some((ValueRef::Nil, history.encoded_version(op))),
         Op::PredicateWrite { rows: Some(rows), .. } => {
             let row = rows.iter().rfind(|written| written.key == row)?;
             Some((history.value(row.value), history.row_version_word(row)))

@@ -261,7 +261,7 @@ fn matters(history: &History, txn: TxnId, wanted: &[Vec<u64>]) -> bool {
     let ops = || history.txn_ops(txn);
     let (kinds, keys) = (history.op_kinds(), history.op_keys());
     let is_wanted =
-        |op: &OpId| wanted[keys[op.index()].index()].contains(&history.version_word(*op));
+        |op: &OpId| wanted[keys[op.index()].index()].contains(&history.encoded_version(*op));
     let writes =
         |key| ops().any(|op| kinds[op.index()] == OpKind::Write && keys[op.index()] == key);
     ops().any(|op| match kinds[op.index()] {

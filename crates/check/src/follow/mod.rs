@@ -554,7 +554,7 @@ fn renumbered(witness: Witness, part: &[TxnId]) -> Witness {
 /// The key and the version of the operations of a kind.
 fn accesses(history: &History, txn: TxnId, kind: OpKind) -> impl Iterator<Item = (KeyId, u64)> {
     let ops = history.txn_ops(txn).filter(move |op| history.op_kinds()[op.index()] == kind);
-    ops.map(|op| (history.op_keys()[op.index()], history.version_word(op)))
+    ops.map(|op| (history.op_keys()[op.index()], history.encoded_version(op)))
 }
 
 /// The batch that transactions are added to one by one.

@@ -263,7 +263,7 @@ impl Versions {
                 let key = history.op_keys()[op.index()];
                 if is_wanted[key.index()] {
                     places.push((key, place));
-                    written.insert((key, history.version_word(op)), place);
+                    written.insert((key, history.encoded_version(op)), place);
                 }
             }
         }
@@ -273,7 +273,7 @@ impl Versions {
 
     /// Where what a read saw is overwritten.
     fn overwritten(&self, history: &History, read: OpId) -> Option<u32> {
-        let (key, word) = (history.op_keys()[read.index()], history.version_word(read));
+        let (key, word) = (history.op_keys()[read.index()], history.encoded_version(read));
         let after = match self.initial == Some(word) {
             true => 0,
             false => self.written.get(&(key, word))? + 1,

@@ -172,8 +172,8 @@ impl<'h> Registers<'h> {
     fn action(&self, op: OpId) -> Action {
         let history = self.history;
         match history.op(op) {
-            Op::Read { value: Some(_), .. } => Action::Read(history.version_word(op)),
-            Op::Write { .. } | Op::Delete { .. } => Action::Write(history.version_word(op)),
+            Op::Read { value: Some(_), .. } => Action::Read(history.encoded_version(op)),
+            Op::Write { .. } | Op::Delete { .. } => Action::Write(history.encoded_version(op)),
             Op::InsertIfAbsent { value, applied, seen, .. } => {
                 conditional(self.absent, value.word(), applied, seen.map(ValueId::word))
             }

@@ -75,8 +75,9 @@ impl<'h> RestsOn<'h> {
         let mut waiting: Vec<TxnId> = self.txns.iter().copied().filter(is_unknown).collect();
         while let Some(unknown) = waiting.pop() {
             let own = history.txn_ops(unknown).filter(|op| writes(history.op_kinds()[op.index()]));
-            let written: FxHashSet<(KeyId, u64)> =
-                own.map(|op| (history.op_keys()[op.index()], history.version_word(op))).collect();
+            let written: FxHashSet<(KeyId, u64)> = own
+                .map(|op| (history.op_keys()[op.index()], history.encoded_version(op)))
+                .collect();
             for txn in history.txns().filter(|txn| *txn != unknown) {
                 let ops = history.txn_ops(txn);
                 let saw_it =
@@ -93,7 +94,9 @@ impl<'h> RestsOn<'h> {
     /// The versions that an operation saw: of a list, all its elements.
     fn seen_by(&self, op: OpId) -> impl Iterator<Item = (KeyId, u64)> {
         let (value, elements) = match self.history.op(op) {
-            Op::Read { value: Some(_), .. } => (Some(self.history.version_word(op)), [].as_slice()),
+            Op::Read { value: Some(_), .. } => {
+                (Some(self.history.encoded_version(op)), [].as_slice())
+            }
             Op::ReadList { elements: Some(elements), .. } => (None, elements),
             _ => (None, [].as_slice()),
         };
@@ -131,7 +134,7 @@ impl<'h> RestsOn<'h> {
         writes(self.history.op_kinds()[op.index()])
             && self
                 .seen
-                .contains(&(self.history.op_keys()[op.index()], self.history.version_word(op)))
+                .contains(&(self.history.op_keys()[op.index()], self.history.encoded_version(op)))
     }
 
     /// The version that a read saw. A list holds all appends before its last one by another
@@ -139,12 +142,13 @@ impl<'h> RestsOn<'h> {
     fn version(&self, read: OpId) -> Option<(KeyId, u64)> {
         let history = self.history;
         let Op::ReadList { key, elements: Some(elements) } = history.op(read) else {
-            return Some((history.op_keys()[read.index()], history.version_word(read)));
+            return Some((history.op_keys()[read.index()], history.encoded_version(read)));
         };
         let is_own = |element: u64| {
             history.txn_ops(history.op_txn(read)).any(|op| {
                 writes(history.op_kinds()[op.index()])
-                    && (history.op_keys()[op.index()], history.version_word(op)) == (key, element)
+                    && (history.op_keys()[op.index()], history.encoded_version(op))
+                        == (key, element)
             })
         };
         let last = elements.iter().map(|element| element.word()).rfind(|word| !is_own(*word))?;

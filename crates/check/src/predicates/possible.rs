@@ -84,7 +84,7 @@ fn last_writers(items: &History, may_be_met: &[bool]) -> Writers {
     for txn in items.txns().filter(may_count) {
         for op in items.txn_ops(txn) {
             if let Op::Write { key, .. } | Op::Delete { key } = items.op(op) {
-                last.insert(key, items.version_word(op));
+                last.insert(key, items.encoded_version(op));
             }
         }
         last.drain().for_each(|version| writers.entry(version).or_default().push(txn));
@@ -102,11 +102,11 @@ fn is_explained(items: &History, txn: TxnId, writers: &Writers) -> bool {
     let mut own: FxHashMap<KeyId, u64> = FxHashMap::default();
     items.txn_ops(txn).all(|op| match items.op(op) {
         Op::Write { key, .. } | Op::Delete { key } => {
-            own.insert(key, items.version_word(op));
+            own.insert(key, items.encoded_version(op));
             true
         }
         Op::Read { key, value: Some(_) } => {
-            let word = items.version_word(op);
+            let word = items.encoded_version(op);
             match own.get(&key) {
                 Some(last) => *last == word,
                 None => initial == Some(word) || by_others((key, word)),

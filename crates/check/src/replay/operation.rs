@@ -34,7 +34,7 @@ impl State<'_> {
             | Op::Write { .. }
             | Op::Delete { .. }
             | Op::Append { .. } => None,
-            Op::Read { key, .. } => self.at(op, key, !self.holds(key, history.version_word(op))),
+            Op::Read { key, .. } => self.at(op, key, !self.holds(key, history.encoded_version(op))),
             Op::ReadList { key, elements: Some(elements) } => {
                 self.at(op, key, self.list(key) != elements)
             }
@@ -64,12 +64,12 @@ impl State<'_> {
         let history = self.history;
         match history.op(op) {
             Op::Write { key, value } => {
-                self.put(key, Held { word: history.version_word(op), value, write: op });
+                self.put(key, Held { word: history.encoded_version(op), value, write: op });
             }
             Op::Delete { key } => {
                 // Nothing is a value of every history that deletes.
                 if let Some(value) = history.find_value(ValueRef::Nil) {
-                    self.put(key, Held { word: history.version_word(op), value, write: op });
+                    self.put(key, Held { word: history.encoded_version(op), value, write: op });
                 }
             }
             Op::Append { key, element } => self.append(key, element),

@@ -285,7 +285,7 @@ impl<'a> Collector<'a> {
 }
 
 fn version(history: &History, op: OpId) -> Version {
-    (history.op_keys()[op.index()], history.version_word(op))
+    (history.op_keys()[op.index()], history.encoded_version(op))
 }
 
 fn is_read(history: &History, op: OpId) -> bool {

@@ -124,8 +124,10 @@ fn ops(history: &History) -> impl Iterator<Item = OpId> + use<> {
 /// it was written.
 fn each_version(history: &History, op: OpId, mut tell: impl FnMut(KeyId, u64, ValueId, bool)) {
     match history.op(op) {
-        Op::Read { key, value: Some(value) } => tell(key, history.version_word(op), value, false),
-        Op::Write { key, value } => tell(key, history.version_word(op), value, true),
+        Op::Read { key, value: Some(value) } => {
+            tell(key, history.encoded_version(op), value, false);
+        }
+        Op::Write { key, value } => tell(key, history.encoded_version(op), value, true),
         Op::PredicateRead { rows: Some(rows), .. } => {
             rows.iter()
                 .for_each(|row| tell(row.key, history.row_version_word(row), row.value, false));

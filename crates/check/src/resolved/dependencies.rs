@@ -102,7 +102,7 @@ impl<'a> Dependencies<'a> {
             let seen = match history.op_kinds()[op.index()] {
                 OpKind::Append => is_list,
                 kind if writes(kind) => {
-                    let is_same = || history.version_word(*op) == history.version_word(read);
+                    let is_same = || history.encoded_version(*op) == history.encoded_version(read);
                     !is_list && (is_met || is_same())
                 }
                 _ => false,

@@ -97,7 +97,7 @@ fn differs(history: &History, first: OpId, second: OpId) -> bool {
     let is_register = history.op_kinds()[second.index()] == OpKind::Read;
     is_register
         && *history.initial() == Initial::Unwritten
-        && history.version_word(first) != history.version_word(second)
+        && history.encoded_version(first) != history.encoded_version(second)
 }
 
 /// Whether a transaction may read a key twice; never a false no. Few do, and of the others most are
@@ -132,7 +132,7 @@ struct Readings<'a> {
 
 impl<'a> Readings<'a> {
     fn new(history: &'a History, reads: &'a Reads) -> Self {
-        let version = |op: OpId| (history.op_keys()[op.index()], history.version_word(op));
+        let version = |op: OpId| (history.op_keys()[op.index()], history.encoded_version(op));
         let may_have_committed = |txn: &TxnId| history.outcome(*txn) != Outcome::Aborted;
         let mut repeated: Vec<Vec<OpId>> = Vec::new();
         for txn in history.txns().filter(may_have_committed) {
@@ -192,7 +192,7 @@ impl<'a> Readings<'a> {
     fn seen(&self, read: OpId) -> Option<Vec<TxnId>> {
         let history = self.history;
         let reader = history.op_txn(read);
-        let version = (history.op_keys()[read.index()], history.version_word(read));
+        let version = (history.op_keys()[read.index()], history.encoded_version(read));
         let begin = self.writers.partition_point(|(other, _)| *other < version);
         let of_version = self.writers[begin..].iter().take_while(|(other, _)| *other == version);
         let mut seen: Vec<TxnId> = of_version.map(|(_, writer)| *writer).collect();

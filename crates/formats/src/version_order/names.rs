@@ -78,7 +78,7 @@ impl<'h> Names<'h> {
             | Op::Append { key, element: value }
             | Op::InsertIfAbsent { key, value, .. }
             | Op::CompareAndSet { key, new: value, .. } => write(key, value.word()),
-            Op::Delete { key } => write(key, self.history.version_word(op)),
+            Op::Delete { key } => write(key, self.history.encoded_version(op)),
             Op::PredicateWrite { rows, .. } => {
                 rows.into_iter().flatten().for_each(|row| write(row.key, row.value.word()));
             }

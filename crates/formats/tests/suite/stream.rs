@@ -148,7 +148,7 @@ fn a_recording_is_read_while_it_goes_on_and_when_it_is_packed() {
         records.begin(&start, Some(value), &[write]).unwrap();
         batches.extend(rest(&mut stream));
         let unended = stream.unended().unwrap().build().unwrap();
-        let is_announced = |op| unended.version_word(op) == write_word(&unended, value);
+        let is_announced = |op| unended.encoded_version(op) == write_word(&unended, value);
         assert!(unended.txns().any(|txn| unended.txn_ops(txn).any(is_announced)), "{value}");
         records.op(&write).unwrap();
         if value < 48 {

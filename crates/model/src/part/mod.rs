@@ -32,7 +32,7 @@ pub struct HistoryPart {
     kept: Vec<bool>,
 }
 
-/// A version of a key, as [`History::version_word`] tells them apart.
+/// A version of a key, as [`History::encoded_version`] tells them apart.
 type Version = (KeyId, u64);
 
 impl HistoryPart {
@@ -147,7 +147,7 @@ impl HistoryPart {
         };
         match history.op(op) {
             Op::Read { key, value: Some(_) } => {
-                gone.versions.contains(&(key, history.version_word(op)))
+                gone.versions.contains(&(key, history.encoded_version(op)))
             }
             Op::ReadList { key, elements: Some(elements) } => {
                 if !gone.keys.contains(&key) {
@@ -219,12 +219,12 @@ impl Gone {
 fn written(history: &History, op: OpId) -> impl Iterator<Item = Version> {
     let one = match history.op(op) {
         Op::Write { key, .. } | Op::Delete { key } | Op::Append { key, .. } => {
-            Some((key, history.version_word(op)))
+            Some((key, history.encoded_version(op)))
         }
         Op::InsertIfAbsent { key, value: new, applied, .. }
         | Op::CompareAndSet { key, new, applied, .. } => {
             (applied != Some(false)).then(|| match history.op_version_id(op) {
-                Some(_) => (key, history.version_word(op)),
+                Some(_) => (key, history.encoded_version(op)),
                 None => (key, new.word()),
             })
         }

@@ -165,10 +165,10 @@ impl<'a> World<'a> {
         let history = self.history;
         match history.op(op) {
             Op::Write { key, value } => {
-                own.insert(key, (history.value(value).to_owned(), history.version_word(op)));
+                own.insert(key, (history.value(value).to_owned(), history.encoded_version(op)));
             }
             Op::Delete { key } => {
-                own.insert(key, (Value::Nil, history.version_word(op)));
+                own.insert(key, (Value::Nil, history.encoded_version(op)));
             }
             Op::PredicateWrite { rows: Some(rows), .. } => {
                 for row in rows {
@@ -283,7 +283,7 @@ impl<'a> World<'a> {
         for op in self.history.txn_ops(txn) {
             match self.history.op(op) {
                 Op::Read { key, value: Some(_) } => {
-                    let word = self.history.version_word(op);
+                    let word = self.history.encoded_version(op);
                     match own.get(&key) {
                         Some((_, written)) if *written == word => {}
                         Some((left, _)) if *left != Value::Nil || self.by_rows() => {

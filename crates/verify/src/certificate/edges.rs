@@ -160,7 +160,7 @@ impl Certificate<'_> {
         match self.history.op(op) {
             Op::Read { key: read, value: Some(_) } => {
                 read == key
-                    && version.word == Some(self.history.version_word(op))
+                    && version.word == Some(self.history.encoded_version(op))
                     && (!self.written_before(txn, op).contains_key(&key)
                         || self.is_former(txn, op, key, place))
             }

@@ -195,7 +195,7 @@ impl<'h> Certificate<'h> {
             return Ok(());
         }
         let mut shown: Vec<u64> = match self.history.op(read) {
-            Op::Read { value: Some(_), .. } => vec![self.history.version_word(read)],
+            Op::Read { value: Some(_), .. } => vec![self.history.encoded_version(read)],
             Op::PredicateRead { rows: Some(rows), .. } => rows
                 .iter()
                 .filter(|row| row.key == key)
@@ -235,7 +235,7 @@ impl<'h> Certificate<'h> {
     fn written(&self, op: OpId, row: KeyId) -> Option<u64> {
         match self.history.op(op) {
             Op::Write { key, .. } | Op::Delete { key } if key == row => {
-                Some(self.history.version_word(op))
+                Some(self.history.encoded_version(op))
             }
             Op::PredicateWrite { rows: Some(rows), .. } => rows
                 .iter()

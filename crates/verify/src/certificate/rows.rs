@@ -181,10 +181,10 @@ impl<'h> Certificate<'h> {
         let history = self.history;
         match history.op(op) {
             Op::Write { key, value } => {
-                rows.insert(key, (op, history.value(value), history.version_word(op)));
+                rows.insert(key, (op, history.value(value), history.encoded_version(op)));
             }
             Op::Delete { key } => {
-                rows.insert(key, (op, ValueRef::Nil, history.version_word(op)));
+                rows.insert(key, (op, ValueRef::Nil, history.encoded_version(op)));
             }
             Op::PredicateWrite { rows: Some(written), .. } => {
                 for row in written {
@@ -395,8 +395,8 @@ fn kept(history: &History, orders: &[StatedOrder], sets: &[StatedSet]) -> Vec<bo
 /// Tells the versions that an operation read and wrote.
 fn each_version(history: &History, op: OpId, mut tell: impl FnMut(KeyId, u64, bool)) {
     match history.op(op) {
-        Op::Read { key, value: Some(_) } => tell(key, history.version_word(op), false),
-        Op::Write { key, .. } | Op::Delete { key } => tell(key, history.version_word(op), true),
+        Op::Read { key, value: Some(_) } => tell(key, history.encoded_version(op), false),
+        Op::Write { key, .. } | Op::Delete { key } => tell(key, history.encoded_version(op), true),
         Op::PredicateRead { rows, .. } => {
             let rows = rows.unwrap_or_default().iter();
             rows.for_each(|row| tell(row.key, history.row_version_word(row), false));

@@ -169,7 +169,7 @@ impl Certificate<'_> {
     ) -> Result<(), Refusal> {
         let unexplained = |why| Err(Refusal::Unexplained { read: op, why });
         if let Op::Read { key, value: Some(_) } = self.history.op(op) {
-            let word = self.history.version_word(op);
+            let word = self.history.encoded_version(op);
             let own = self.written_before(txn, op).get(&key).map(|(_, _, own)| *own);
             if own == Some(word) {
                 return Ok(());

@@ -134,7 +134,7 @@ impl<'h> Singles<'h> {
 
     /// What an operation did if it took effect.
     pub(super) fn did(&self, op: OpId) -> Did {
-        let version = || Some(self.history.version_word(op));
+        let version = || Some(self.history.encoded_version(op));
         match self.history.op(op) {
             Op::Read { value: Some(_), .. } => Did::Found(version()),
             Op::Write { .. } | Op::Delete { .. } => Did::Wrote(version()),

@@ -130,18 +130,18 @@ impl Forward<'_> {
     /// that no transaction wrote.
     fn read_of(&self, op: OpId, key: KeyId, version: Option<OpId>) -> Result<OpId, Refusal> {
         let items = self.view.history();
-        let word = version.map_or(items.initial_word(), |write| Some(items.version_word(write)));
+        let word = version.map_or(items.initial_word(), |write| Some(items.encoded_version(write)));
         let reads = self.items(op, key, true)?;
         if let [only] = reads[..] {
             return Ok(only);
         }
-        let of_version = reads.iter().find(|read| Some(items.version_word(**read)) == word);
+        let of_version = reads.iter().find(|read| Some(items.encoded_version(**read)) == word);
         let is_written = |read: OpId| {
             let mut others = (0..items.op_count()).map(OpId::at);
             others.any(|other| {
                 items.op_keys()[other.index()] == key
                     && matches!(items.op_kinds()[other.index()], OpKind::Write | OpKind::Delete)
-                    && items.version_word(other) == items.version_word(read)
+                    && items.encoded_version(other) == items.encoded_version(read)
             })
         };
         let of_none = || reads.iter().find(|read| version.is_none() && !is_written(**read));
@@ -166,7 +166,7 @@ impl Forward<'_> {
         let (one, other) = (self.items(first, key, true)?, self.items(second, key, true)?);
         let pairs = one.iter().flat_map(|one| other.iter().map(move |other| (*one, *other)));
         let differ = |(one, other): &(OpId, OpId)| {
-            one < other && items.version_word(*one) != items.version_word(*other)
+            one < other && items.encoded_version(*one) != items.encoded_version(*other)
         };
         Ok(pairs.clone().find(differ).unwrap_or((one[0], other[0])))
     }

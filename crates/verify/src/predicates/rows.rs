@@ -358,7 +358,7 @@ pub(super) fn is_unobserved_write(history: &History, op: OpId) -> bool {
 
 fn each_read(history: &History, op: OpId, mut tell: impl FnMut(KeyId, u64, ValueId)) {
     match history.op(op) {
-        Op::Read { key, value: Some(value) } => tell(key, history.version_word(op), value),
+        Op::Read { key, value: Some(value) } => tell(key, history.encoded_version(op), value),
         Op::PredicateRead { rows: Some(rows), .. } => {
             rows.iter().for_each(|row| tell(row.key, history.row_version_word(row), row.value));
         }
@@ -369,11 +369,11 @@ fn each_read(history: &History, op: OpId, mut tell: impl FnMut(KeyId, u64, Value
 fn each_write(history: &History, op: OpId, mut tell: impl FnMut(KeyId, Left)) {
     match history.op(op) {
         Op::Write { key, value } => {
-            tell(key, Left { value: Some(value), word: history.version_word(op) });
+            tell(key, Left { value: Some(value), word: history.encoded_version(op) });
         }
         Op::Delete { key } => {
             let value = history.find_value(ValueRef::Nil);
-            tell(key, Left { value, word: history.version_word(op) });
+            tell(key, Left { value, word: history.encoded_version(op) });
         }
         Op::PredicateWrite { rows: Some(rows), .. } => {
             for row in rows {

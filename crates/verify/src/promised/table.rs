@@ -135,10 +135,10 @@ impl<'h> Table<'h> {
     pub(crate) fn write(&mut self, op: OpId) {
         let history = self.history;
         match history.op(op) {
-            Op::Write { key, value } => self.put(op, key, history.version_word(op), value),
+            Op::Write { key, value } => self.put(op, key, history.encoded_version(op), value),
             Op::Delete { key } => {
                 if let Some(nil) = history.find_value(ValueRef::Nil) {
-                    self.put(op, key, history.version_word(op), nil);
+                    self.put(op, key, history.encoded_version(op), nil);
                 }
             }
             Op::PredicateWrite { rows: Some(rows), .. } => {
@@ -222,7 +222,7 @@ impl<'h> Table<'h> {
         };
         match history.op(op) {
             Op::Read { key, value: Some(value) } => {
-                of_key(key, self.holds(key, history.version_word(op), value))
+                of_key(key, self.holds(key, history.encoded_version(op), value))
             }
             Op::ReadList { key, elements: Some(elements) } => {
                 of_key(key, self.lists[key.index()] == elements)

@@ -108,7 +108,7 @@ impl Pieced<'_> {
             match piece.op(op) {
                 Op::Write { key, .. } => _ = self.last.replace(key, op),
                 Op::Read { key, value: Some(value) } => match self.last.get(key) {
-                    Some(own) if piece.version_word(own) == piece.version_word(op) => {}
+                    Some(own) if piece.encoded_version(own) == piece.encoded_version(op) => {}
                     Some(_) => not_own = not_own.or(Some(index)),
                     None => {
                         let (key, value) = (self.keys[key.index()], piece.value(value).to_owned());

@@ -48,10 +48,10 @@ impl<'h> Edges<'h> {
         if self.is(read, &[OpKind::ReadList]) {
             return self.appenders(read);
         }
-        let (key, word) = (self.key(read), self.history.version_word(read));
+        let (key, word) = (self.key(read), self.history.encoded_version(read));
         let of = |txn: &TxnId| {
             let writes = self.writes(*txn, key).into_iter();
-            let same = writes.filter(|write| self.history.version_word(*write) == word);
+            let same = writes.filter(|write| self.history.encoded_version(*write) == word);
             same.map(|write| (*txn, Some(write))).collect::<Vec<_>>()
         };
         let mut sources: Vec<_> = self.txns.iter().flat_map(of).collect();
@@ -76,7 +76,7 @@ impl<'h> Edges<'h> {
             return false;
         };
         self.writes(txn, self.key(read)).into_iter().any(|write| {
-            let word = self.history.version_word(write);
+            let word = self.history.encoded_version(write);
             elements.iter().any(|element| element.word() == word)
         })
     }

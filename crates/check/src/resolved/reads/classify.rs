@@ -75,7 +75,7 @@ pub(super) fn wrong_anyhow(history: &History, ambiguous: &mut Vec<AmbiguousRead>
     }
     // There may be further candidates, and who wrote a value is not kept: all writes are gone
     // through again, once for all suspects.
-    let version = |op: OpId| (history.op_keys()[op.index()], history.version_word(op));
+    let version = |op: OpId| (history.op_keys()[op.index()], history.encoded_version(op));
     let wanted: FxHashSet<(KeyId, u64)> = suspects.iter().map(|a| version(a.read)).collect();
     let mut writers: Vec<((KeyId, u64), TxnId)> = Vec::new();
     for txn in history.txns() {
@@ -121,7 +121,7 @@ pub(super) fn two_initial_values(
         if is_read && sources[second.index()] == TxnId::INIT.0 {
             let key = history.op_keys()[second.index()];
             let first = *first_reads[key.index()].get_or_insert(second);
-            if history.version_word(first) != history.version_word(second) {
+            if history.encoded_version(first) != history.encoded_version(second) {
                 let evidence = Evidence::Reads { key, first, second, edges: Vec::new() };
                 anomalies.push(Anomaly::new(AnomalyKind::ThinAirRead, evidence));
             }
@@ -145,7 +145,7 @@ struct Classifier<'h> {
 
 impl<'h> Classifier<'h> {
     fn new(history: &'h History, reader: TxnId, read: OpId) -> Self {
-        let (key, word) = (history.op_keys()[read.index()], history.version_word(read));
+        let (key, word) = (history.op_keys()[read.index()], history.encoded_version(read));
         Classifier { history, reader, read, key, word }
     }
 
@@ -260,7 +260,7 @@ impl<'h> Classifier<'h> {
     }
 
     fn is_seen(&self, write: OpId) -> bool {
-        self.history.version_word(write) == self.word
+        self.history.encoded_version(write) == self.word
     }
 
     /// The writes of the key by a transaction, in program order.

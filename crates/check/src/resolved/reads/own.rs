@@ -44,7 +44,7 @@ impl<'h> OwnWrites<'h> {
 
     fn word(&self, op: usize) -> u64 {
         if self.named_versions {
-            self.history.version_word(OpId::at(op))
+            self.history.encoded_version(OpId::at(op))
         } else {
             self.history.op_words()[op]
         }

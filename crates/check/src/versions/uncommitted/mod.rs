@@ -205,7 +205,7 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
             history.op_keys()[op.index()] == history.op_keys()[read.index()]
                 && writes(history.op_kinds()[op.index()])
         };
-        let is_seen = |op: OpId| history.version_word(op) == history.version_word(read);
+        let is_seen = |op: OpId| history.encoded_version(op) == history.encoded_version(read);
         writer.is_init() || history.txn_ops(writer).rfind(is_of_key).is_some_and(is_seen)
     }
 
@@ -215,7 +215,7 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
     /// nothing.
     fn saw_one_of_several(&self, reads: &[OpId]) -> Option<Inapplicable> {
         let history = self.history();
-        let version = |op: OpId| (history.op_keys()[op.index()], history.version_word(op));
+        let version = |op: OpId| (history.op_keys()[op.index()], history.encoded_version(op));
         let mut writes: FxHashMap<(KeyId, u64), Vec<OpId>> =
             reads.iter().map(|read| (version(*read), Vec::new())).collect();
         if writes.is_empty() {

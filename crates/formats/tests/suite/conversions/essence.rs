@@ -20,7 +20,7 @@ fn writes(history: &History) -> BTreeMap<(KeyId, u64), usize> {
     let mut writes = BTreeMap::new();
     for op in (0..history.op_count()).map(OpId::at) {
         if let Op::Write { key, .. } = history.op(op) {
-            *writes.entry((key, history.version_word(op))).or_default() += 1;
+            *writes.entry((key, history.encoded_version(op))).or_default() += 1;
         }
     }
     writes
@@ -65,7 +65,7 @@ impl Teller<'_> {
         let shown = self.history.with_op_input(op, |op| format!("{op:?}"));
         match self.history.op(op) {
             Op::Read { key, value: Some(value) } => {
-                let word = self.history.version_word(op);
+                let word = self.history.encoded_version(op);
                 let writes = self.writes.get(&(key, word)).copied().unwrap_or(0);
                 let value = self.history.value(value);
                 let is_initial = match self.history.initial() {
