@@ -305,7 +305,7 @@ impl<'v> Candidates<'v> {
         let of_key = self.writes[of_key..].iter().take_while(|(of, ..)| *of == key.0);
         let others = of_key.filter(|(_, writer, word)| *writer != txn && is_other(*word));
         let mut writers: Vec<TxnId> = others.map(|(_, writer, _)| *writer).collect();
-        let is_other_at_first = match items.initial_word() {
+        let is_other_at_first = match items.encoded_initial_version() {
             Some(word) => is_other(word),
             None => true,
         };

@@ -166,7 +166,7 @@ impl History {
 
     /// What [`History::encoded_version`] is for reads that saw the initial version, where one word
     /// says so. None where no operation carries it, or where the format has another rule.
-    pub fn initial_word(&self) -> Option<u64> {
+    pub fn encoded_initial_version(&self) -> Option<u64> {
         match &self.meta.initial {
             Initial::Value(value) | Initial::UnlessWritten(value) => {
                 self.values.find(value.as_ref()).map(ValueId::word)

@@ -347,8 +347,11 @@ mod tests {
         let items = view.history();
         assert_eq!(items.op(OpId(4)), Op::Read { key: key(8), value: Some(value) });
         // Nobody wrote or read nothing.
-        assert_eq!((original.initial_word(), items.initial_word().is_some()), (None, true));
-        assert_eq!(items.encoded_version(OpId(5)), items.initial_word().unwrap());
+        assert_eq!(
+            (original.encoded_initial_version(), items.encoded_initial_version().is_some()),
+            (None, true)
+        );
+        assert_eq!(items.encoded_version(OpId(5)), items.encoded_initial_version().unwrap());
         assert!((3..7).all(|item| view.origin(OpId(item)) == OpId(3)));
     }
 

@@ -107,7 +107,8 @@ const OPS_PER_TASK: usize = 1 << 16;
 /// reads then refer to the client's write, nor where versions are named, nor where a delete leaves
 /// nothing behind, as it was at first.
 fn initial_values(history: &History) -> Tally<Oddity> {
-    let (Initial::Value(_), Some(word)) = (history.initial(), history.initial_word()) else {
+    let (Initial::Value(_), Some(word)) = (history.initial(), history.encoded_initial_version())
+    else {
         return Tally::default();
     };
     let initial = Effect::Wrote(word);

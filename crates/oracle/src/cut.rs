@@ -85,7 +85,7 @@ fn cuts_of(
 fn other_cuts(small: &Small, read: &Read, committed: Txns, word: u64) -> Vec<Explanation> {
     let others = small.writes.iter().filter(|w| w.key == read.key && w.word != word);
     let cuts = others.filter_map(|w| Some((cut(small, read, committed, w)?, Some(w.word))));
-    let initial = small.initial_word();
+    let initial = small.encoded_initial_version();
     let init = (initial != Some(word)).then_some((Cut::Init(initial), initial));
     let cuts: Vec<Explanation> = cuts.chain(init).collect();
     if cuts.is_empty() { vec![(Cut::Uncounted, None)] } else { cuts }

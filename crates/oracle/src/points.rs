@@ -67,7 +67,7 @@ impl Search<'_> {
         let initial = self.history.initial_value().filter(|value| **value != Value::Nil);
         let Some(initial) = initial else { return Contents::new() };
         // Of a value that nobody ever saw or wrote, no operation has the word.
-        let word = self.history.initial_word().unwrap_or(u64::MAX);
+        let word = self.history.encoded_initial_version().unwrap_or(u64::MAX);
         let keys = (0..self.history.key_count()).map(KeyId::at);
         keys.map(|key| (key, (word, initial.clone()))).collect()
     }

@@ -196,10 +196,10 @@ impl<'h> Small<'h> {
     }
 
     /// The word of the initial version, where there is one.
-    pub(crate) fn initial_word(&self) -> Option<u64> {
+    pub(crate) fn encoded_initial_version(&self) -> Option<u64> {
         match self.history.initial() {
             Initial::Value(value) if value.as_ref() == ValueRef::Nil => Some(self.absent()),
-            _ => self.history.initial_word(),
+            _ => self.history.encoded_initial_version(),
         }
     }
 
@@ -220,8 +220,10 @@ impl<'h> Small<'h> {
     pub(crate) fn may_be_initial(&self, key: usize, word: u64) -> bool {
         let nobody_wrote_it = || self.writes_of(key, word).next().is_none();
         match self.history.initial() {
-            Initial::Value(_) | Initial::Marked => self.initial_word() == Some(word),
-            Initial::UnlessWritten(_) => self.initial_word() == Some(word) && nobody_wrote_it(),
+            Initial::Value(_) | Initial::Marked => self.encoded_initial_version() == Some(word),
+            Initial::UnlessWritten(_) => {
+                self.encoded_initial_version() == Some(word) && nobody_wrote_it()
+            }
             Initial::Unwritten => nobody_wrote_it(),
             _ => false,
         }

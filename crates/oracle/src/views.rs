@@ -41,7 +41,7 @@ pub(crate) fn views(small: &Small, read: &Read) -> Vec<View> {
             register_views(small, read, &|other| other == word, initial)
         }
         Seen::Other(word) => {
-            let initial = small.initial_word() != Some(word);
+            let initial = small.encoded_initial_version() != Some(word);
             register_views(small, read, &|other| other != word, initial)
         }
         Seen::Contradiction => Vec::new(),

@@ -219,7 +219,7 @@ impl<'h> Versions<'h> {
     }
 
     fn is_initial(&self, mark: Mark, uses: &Uses) -> bool {
-        let is_word = |word| self.history.initial_word() == Some(word);
+        let is_word = |word| self.history.encoded_initial_version() == Some(word);
         match (self.history.initial(), mark) {
             (_, Mark::Empty) => true,
             (Initial::None, _) => false,

@@ -44,7 +44,7 @@ pub(crate) struct Facts<'h> {
     /// Where writers of a key may overlap; none where they may nowhere.
     pub(crate) incarnations: Option<Incarnations>,
     /// The word of the initial version, where there is one.
-    initial_word: Option<u64>,
+    encoded_initial_version: Option<u64>,
     own: OnceCell<Own>,
     writes: OnceCell<ByKey>,
     /// Per operation, where its answer came from; none if it is not a read with an answer.
@@ -68,7 +68,7 @@ impl<'h> Facts<'h> {
             stated: Stated::new(stated),
             met: BTreeMap::new(),
             incarnations: None,
-            initial_word: history.initial_word(),
+            encoded_initial_version: history.encoded_initial_version(),
             own: OnceCell::new(),
             writes: OnceCell::new(),
             sources: OnceCell::new(),
@@ -341,7 +341,8 @@ impl Facts<'_> {
     }
 
     fn is_initial(&self, read: OpId, is_written: impl FnOnce() -> bool) -> bool {
-        let is_initial = || self.initial_word == Some(self.history.encoded_version(read));
+        let is_initial =
+            || self.encoded_initial_version == Some(self.history.encoded_version(read));
         match self.history.initial() {
             Initial::Value(_) | Initial::Marked => is_initial(),
             Initial::UnlessWritten(_) => is_initial() && !is_written(),

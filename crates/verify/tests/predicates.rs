@@ -137,7 +137,7 @@ fn certainly_committed(history: &History) -> Vec<TxnId> {
             let only = writers.next().filter(|_| writers.next().is_none());
             let is_new =
                 |txn: &TxnId| items.outcome(*txn) == Outcome::Unknown && !certain.contains(txn);
-            if items.initial_word() != Some(seen.1) {
+            if items.encoded_initial_version() != Some(seen.1) {
                 certain.extend(only.filter(is_new));
             }
         }

@@ -160,7 +160,8 @@ impl<'w> Cut<'w> {
     fn old_reads(&self, history: &History, witness: &Witness) -> Vec<(OpId, u32)> {
         let (kinds, keys, words) = (history.op_kinds(), history.op_keys(), history.op_words());
         // What nobody has read or written is nobody's last version.
-        let mut last = vec![history.initial_word().unwrap_or(u64::MAX); history.key_count()];
+        let mut last =
+            vec![history.encoded_initial_version().unwrap_or(u64::MAX); history.key_count()];
         let mut old = Vec::new();
         let look = |txn: TxnId, place: u32, last: &[u64], old: &mut Vec<(OpId, u32)>| {
             for op in history.op_range(txn) {
@@ -268,7 +269,7 @@ impl Versions {
             }
         }
         places.sort_unstable();
-        Versions { places, written, initial: history.initial_word() }
+        Versions { places, written, initial: history.encoded_initial_version() }
     }
 
     /// Where what a read saw is overwritten.

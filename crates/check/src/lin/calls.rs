@@ -224,7 +224,7 @@ impl Register<'_> {
         self.initial = match history.initial() {
             Initial::Value(value) if value.as_ref() == ValueRef::Nil => absent,
             Initial::None => absent,
-            _ => history.initial_word().unwrap_or(INITIAL),
+            _ => history.encoded_initial_version().unwrap_or(INITIAL),
         };
         match history.initial() {
             Initial::UnlessWritten(_) if self.written().contains(&self.initial) => {

@@ -98,7 +98,7 @@ fn is_explained(items: &History, txn: TxnId, writers: &Writers) -> bool {
     let by_others = |version: (KeyId, u64)| {
         writers.get(&version).is_some_and(|writers| writers.iter().any(|writer| *writer != txn))
     };
-    let initial = items.initial_word();
+    let initial = items.encoded_initial_version();
     let mut own: FxHashMap<KeyId, u64> = FxHashMap::default();
     items.txn_ops(txn).all(|op| match items.op(op) {
         Op::Write { key, .. } | Op::Delete { key } => {

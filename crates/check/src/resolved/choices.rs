@@ -274,7 +274,7 @@ impl<'a> Collector<'a> {
     }
 
     fn may_be_initial(&self, version: Version) -> bool {
-        let is_initial = || self.history.initial_word() == Some(version.1);
+        let is_initial = || self.history.encoded_initial_version() == Some(version.1);
         match self.history.initial() {
             Initial::Unwritten => !self.written.contains(&version),
             Initial::UnlessWritten(_) => is_initial() && !self.written.contains(&version),

@@ -30,7 +30,7 @@ pub(crate) enum InitialContent<'h> {
 
 impl<'h> InitialContents<'h> {
     pub(crate) fn new(history: &'h History) -> Self {
-        let word = history.initial_word();
+        let word = history.encoded_initial_version();
         let rule = match history.initial() {
             Initial::Value(_) => Rule::Stated { except: FxHashSet::default() },
             Initial::UnlessWritten(_) => Rule::Stated { except: keys_written(history, word) },
@@ -104,7 +104,7 @@ fn unwritten(history: &History) -> FxHashMap<KeyId, ValueId> {
 
 /// Per key, the value of a read that is marked as one of the initial version.
 fn marked(history: &History) -> FxHashMap<KeyId, ValueId> {
-    let initial = history.initial_word();
+    let initial = history.encoded_initial_version();
     let mut values = FxHashMap::default();
     for op in ops(history) {
         each_version(history, op, |key, word, value, is_write| {

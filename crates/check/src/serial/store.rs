@@ -227,7 +227,7 @@ impl<'h> Run<'h> {
         session_order: bool,
     ) -> Self {
         // Where no operation has the initial value, nothing is equal to it.
-        let initial = history.initial_word().unwrap_or(u64::MAX);
+        let initial = history.encoded_initial_version().unwrap_or(u64::MAX);
         Run {
             history,
             order,

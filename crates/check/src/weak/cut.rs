@@ -197,7 +197,7 @@ impl<'a> Readings<'a> {
         let of_version = self.writers[begin..].iter().take_while(|(other, _)| *other == version);
         let mut seen: Vec<TxnId> = of_version.map(|(_, writer)| *writer).collect();
         let is_anybodys = !seen.is_empty();
-        let is_initial = history.initial_word() == Some(version.1);
+        let is_initial = history.encoded_initial_version() == Some(version.1);
         if match history.initial() {
             Initial::Value(_) | Initial::Marked => is_initial,
             Initial::UnlessWritten(_) => is_initial && !is_anybodys,

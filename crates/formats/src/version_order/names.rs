@@ -33,7 +33,7 @@ impl<'h> Names<'h> {
     pub(super) fn by_value(&self, key: KeyId, value: ValueRef<'_>) -> Who {
         let Some(value) = self.history.find_value(value) else { return Who::Nobody };
         let writers = self.by_value.get_or_init(|| self.written());
-        let is_initial = self.history.initial_word() == Some(value.word());
+        let is_initial = self.history.encoded_initial_version() == Some(value.word());
         match writers.who(key, value.word()) {
             Who::Nobody if is_initial => Who::Init,
             Who::Txn(txn) if is_initial => Who::Several(TxnId::INIT, txn),

@@ -54,8 +54,8 @@ impl<'h> Certificate<'h> {
         orders: &'h [StatedOrder],
         stated: &'h [StatedSet],
     ) -> Result<Self, Lacks> {
-        let (initial, initial_word) = match history.initial() {
-            Initial::Value(value) => (value.as_ref(), history.initial_word()),
+        let (initial, encoded_initial_version) = match history.initial() {
+            Initial::Value(value) => (value.as_ref(), history.encoded_initial_version()),
             Initial::None => (ValueRef::Nil, None),
             _ => return Err(Lacks::Initial),
         };
@@ -83,8 +83,12 @@ impl<'h> Certificate<'h> {
         orders.iter().for_each(|order| lines[order.key.index()].push(order));
         for (key, (versions, lines)) in writers.iter().zip(&lines).enumerate() {
             let key = KeyId::at(key);
-            let first =
-                Version { writer: TxnId::INIT, write: None, value: initial, word: initial_word };
+            let first = Version {
+                writer: TxnId::INIT,
+                write: None,
+                value: initial,
+                word: encoded_initial_version,
+            };
             let sorted = in_order(versions, lines);
             let sorted = sorted.ok_or(Lacks::Order(key))?;
             let row: Vec<Version<'h>> = std::iter::once(first).chain(sorted).collect();
@@ -375,7 +379,7 @@ fn kept(history: &History, orders: &[StatedOrder], sets: &[StatedSet]) -> Vec<bo
             for op in history.txn_ops(txn) {
                 each_version(history, op, |key, word, is_write| {
                     let wrote = writers.get(&(key, word)).map_or(&[][..], Vec::as_slice);
-                    let initial = history.initial_word() == Some(word);
+                    let initial = history.encoded_initial_version() == Some(word);
                     if let (false, false, [only]) = (is_write, initial, wrote)
                         && history.outcome(*only) == Outcome::Unknown
                         && !kept[only.index()]

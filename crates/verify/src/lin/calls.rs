@@ -210,14 +210,14 @@ impl<'h> Singles<'h> {
                 self.is_value(value.as_ref(), word) && nobody_wrote_it()
             }
             Initial::Unwritten => nobody_wrote_it(),
-            _ => word.is_some() && self.history.initial_word() == word,
+            _ => word.is_some() && self.history.encoded_initial_version() == word,
         }
     }
 
     fn is_value(&self, value: ValueRef<'_>, word: Option<u64>) -> bool {
         match value {
             ValueRef::Nil => word == self.absent,
-            _ => word.is_some() && self.history.initial_word() == word,
+            _ => word.is_some() && self.history.encoded_initial_version() == word,
         }
     }
 }

@@ -130,7 +130,8 @@ impl Forward<'_> {
     /// that no transaction wrote.
     fn read_of(&self, op: OpId, key: KeyId, version: Option<OpId>) -> Result<OpId, Refusal> {
         let items = self.view.history();
-        let word = version.map_or(items.initial_word(), |write| Some(items.encoded_version(write)));
+        let word = version
+            .map_or(items.encoded_initial_version(), |write| Some(items.encoded_version(write)));
         let reads = self.items(op, key, true)?;
         if let [only] = reads[..] {
             return Ok(only);

@@ -122,7 +122,7 @@ impl<'h> Table<'h> {
                 history.value(seen) == value.as_ref() && !self.is_replaced_by_writes(key)
             }
             (None, Initial::Unwritten) => self.at_first.get(&key) == Some(&seen),
-            (None, Initial::Marked) => history.initial_word() == Some(word),
+            (None, Initial::Marked) => history.encoded_initial_version() == Some(word),
             _ => false,
         }
     }

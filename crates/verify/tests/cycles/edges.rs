@@ -56,7 +56,7 @@ impl<'h> Edges<'h> {
         };
         let mut sources: Vec<_> = self.txns.iter().flat_map(of).collect();
         let unwritten = *self.history.initial() == Initial::Unwritten && sources.is_empty();
-        if unwritten || self.history.initial_word() == Some(word) {
+        if unwritten || self.history.encoded_initial_version() == Some(word) {
             sources.push((TxnId::INIT, None));
         }
         sources

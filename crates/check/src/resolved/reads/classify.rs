@@ -208,7 +208,7 @@ impl<'h> Classifier<'h> {
     /// Whether it may have seen the initial version, although others wrote the same.
     fn may_be_initial(&self) -> bool {
         let is_shared = matches!(self.history.initial(), Initial::Value(_) | Initial::Marked);
-        is_shared && self.history.initial_word() == Some(self.word)
+        is_shared && self.history.encoded_initial_version() == Some(self.word)
     }
 
     /// Whether it is a right read if it saw the write of this transaction.

@@ -131,7 +131,7 @@ impl Readers<'_, '_> {
             }
         }
         let (keys, words) = (history.op_keys(), history.op_words());
-        let initial = self.resolver.initial_word();
+        let initial = self.resolver.encoded_initial_version();
         let mut last_doubtful = None;
         for (op, txn) in picked.iter() {
             let (key, word) = (keys[op], words[op]);

@@ -95,18 +95,22 @@ impl Found {
 pub(super) struct Resolver<'h> {
     history: &'h History,
     /// The word that stands for the initial version, and whether it yields to a client's write.
-    initial_word: Option<u64>,
+    encoded_initial_version: Option<u64>,
     pub(super) found: Found,
 }
 
 impl<'h> Resolver<'h> {
     pub(super) fn new(history: &'h History) -> Self {
-        Resolver { history, initial_word: history.initial_word(), found: Found::default() }
+        Resolver {
+            history,
+            encoded_initial_version: history.encoded_initial_version(),
+            found: Found::default(),
+        }
     }
 
     /// The word that stands for the initial version, if there is one.
-    pub(super) fn initial_word(&self) -> Option<u64> {
-        self.initial_word
+    pub(super) fn encoded_initial_version(&self) -> Option<u64> {
+        self.encoded_initial_version
     }
 
     /// The word of a read's source. `written` is the write it saw, and another transaction that
@@ -144,8 +148,10 @@ impl<'h> Resolver<'h> {
     fn may_be_initial(&self, read: Record, written: bool) -> bool {
         match self.history.initial() {
             Initial::Unwritten => !written,
-            Initial::UnlessWritten(_) => !written && self.initial_word == Some(read.word),
-            _ => self.initial_word == Some(read.word),
+            Initial::UnlessWritten(_) => {
+                !written && self.encoded_initial_version == Some(read.word)
+            }
+            _ => self.encoded_initial_version == Some(read.word),
         }
     }
 

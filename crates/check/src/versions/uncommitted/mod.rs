@@ -239,12 +239,14 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
                 |op: &OpId| is_settled(op) && self.is_of_version(*read, history.op_txn(*op));
             let all = writes[&(key, word)].iter().all(is_settled);
             let all = all && history.op_txn(*first) != history.op_txn(*second);
-            (all && history.initial_word() != Some(word)).then_some(Inapplicable::AmbiguousRead {
-                read: *read,
-                first: Some(*first),
-                second: *second,
-                total: 1,
-            })
+            (all && history.encoded_initial_version() != Some(word)).then_some(
+                Inapplicable::AmbiguousRead {
+                    read: *read,
+                    first: Some(*first),
+                    second: *second,
+                    total: 1,
+                },
+            )
         })
     }
 
