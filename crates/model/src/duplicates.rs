@@ -50,7 +50,7 @@ impl Duplicates {
             return false;
         }
         let mut distinct = Distinct::of_about(history.op_count());
-        let ops = history.op_kinds().iter().zip(history.op_words());
+        let ops = history.op_kinds().iter().zip(history.encoded_values());
         ops.for_each(|(kind, word)| distinct.take_if(*kind == OpKind::Write, *word));
         distinct.are_different()
     }

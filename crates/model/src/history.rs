@@ -186,7 +186,7 @@ impl History {
 
     /// The value words of all operations: where no versions are named, the same as
     /// [`History::encoded_version`] for each.
-    pub fn op_words(&self) -> &[u64] {
+    pub fn encoded_values(&self) -> &[u64] {
         &self.ops.words
     }
 

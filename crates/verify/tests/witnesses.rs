@@ -267,7 +267,7 @@ fn a_long_chain_needs_no_deep_stack() {
             .txns()
             .map(|txn| {
                 let write = history.txn_ops(txn).last().expect("two operations");
-                let value = history.op_words()[write.index()] as i64;
+                let value = history.encoded_values()[write.index()] as i64;
                 (value, txn.0)
             })
             .collect();

@@ -158,7 +158,8 @@ impl<'w> Cut<'w> {
     /// sweep through the order finds them, and they are few: most reads are of the last version, and
     /// need not be looked up.
     fn old_reads(&self, history: &History, witness: &Witness) -> Vec<(OpId, u32)> {
-        let (kinds, keys, words) = (history.op_kinds(), history.op_keys(), history.op_words());
+        let (kinds, keys, words) =
+            (history.op_kinds(), history.op_keys(), history.encoded_values());
         // What nobody has read or written is nobody's last version.
         let mut last =
             vec![history.encoded_initial_version().unwrap_or(u64::MAX); history.key_count()];

@@ -236,7 +236,7 @@ impl Window {
         if self.history.names_versions() || !kinds.iter().all(is_known) {
             return Some(Unfit::Operation);
         }
-        let mut ops = kinds.iter().zip(self.history.op_words());
+        let mut ops = kinds.iter().zip(self.history.encoded_values());
         let writes_initial =
             |(kind, word): (&OpKind, &u64)| *kind == OpKind::Write && *word == self.initial.word();
         ops.any(writes_initial).then_some(Unfit::WritesInitial)

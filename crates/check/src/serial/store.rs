@@ -110,7 +110,7 @@ impl Gathered {
             let range = history.op_range(txn);
             let kinds = history.op_kinds()[range.clone()].iter();
             let keys = history.op_keys()[range.clone()].iter();
-            let words = history.op_words()[range.clone()].iter();
+            let words = history.encoded_values()[range.clone()].iter();
             let op = |((kind, key), word): ((&OpKind, &KeyId), &u64)| GatheredOp {
                 word: *word,
                 key: *key,

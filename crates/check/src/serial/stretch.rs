@@ -130,7 +130,7 @@ impl Stretch {
         }
         let first = self.uses.len();
         for op in history.op_range(txn) {
-            let (key, word) = (history.op_keys()[op], history.op_words()[op]);
+            let (key, word) = (history.op_keys()[op], history.encoded_values()[op]);
             let is_write = history.op_kinds()[op] == OpKind::Write;
             match self.uses[first..].iter_mut().find(|one| one.key == key) {
                 Some(one) if is_write => one.written = Some(word),

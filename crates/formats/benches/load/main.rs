@@ -130,7 +130,8 @@ fn same_for_any_number_of_threads(format: &dyn HistoryFormat, file: &Path) -> Re
     let one = load(THREADS[0])?;
     for threads in &THREADS[1..] {
         let other = load(*threads)?;
-        let same_ids = one.op_keys() == other.op_keys() && one.op_words() == other.op_words();
+        let same_ids =
+            one.op_keys() == other.op_keys() && one.encoded_values() == other.encoded_values();
         if one != other || !same_ids {
             return Err(format!("1 and {threads} threads give different histories").into());
         }

@@ -351,7 +351,7 @@ mod tests {
                 let expected = in_batches(&blocks);
                 assert!(there == expected);
                 assert_eq!(there.op_keys(), expected.op_keys());
-                assert_eq!(there.op_words(), expected.op_words());
+                assert_eq!(there.encoded_values(), expected.encoded_values());
                 assert!(there.txns().all(|txn| there.start(txn).is_some() == told));
                 assert!(there.txns().all(|txn| there.txn_name(txn) == expected.txn_name(txn)));
                 assert!(there.txns().all(|txn| there.line(txn) == expected.line(txn)));

@@ -281,7 +281,7 @@ proptest! {
                 let (chunked, whole) = (chunked.history, whole.history);
                 prop_assert_eq!(&chunked, &whole);
                 prop_assert_eq!(chunked.op_keys(), whole.op_keys());
-                prop_assert_eq!(chunked.op_words(), whole.op_words());
+                prop_assert_eq!(chunked.encoded_values(), whole.encoded_values());
                 for txn in whole.txns() {
                     prop_assert_eq!(chunked.line(txn), whole.line(txn));
                 }

@@ -180,7 +180,7 @@ mod tests {
                     prop_assert_eq!(&chunked, &whole);
                     prop_assert_eq!(lines(&chunked), lines(&whole));
                     prop_assert_eq!(chunked.op_keys(), whole.op_keys());
-                    prop_assert_eq!(chunked.op_words(), whole.op_words());
+                    prop_assert_eq!(chunked.encoded_values(), whole.encoded_values());
                 }
             }
         }

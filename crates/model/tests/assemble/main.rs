@@ -22,7 +22,7 @@ fn assert_identical(a: &History, b: &History) {
     assert!(a == b);
     assert_eq!(a.op_kinds(), b.op_kinds());
     assert_eq!(a.op_keys(), b.op_keys());
-    assert_eq!(a.op_words(), b.op_words());
+    assert_eq!(a.encoded_values(), b.encoded_values());
     assert_eq!(a.key_count(), b.key_count());
     for key in (0..a.key_count()).map(KeyId::at) {
         assert_eq!(a.key_name(key), b.key_name(key));

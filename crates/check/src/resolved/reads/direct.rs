@@ -130,7 +130,7 @@ impl Readers<'_, '_> {
                 picked.pick_if(*kind == OpKind::Read, op, txn);
             }
         }
-        let (keys, words) = (history.op_keys(), history.op_words());
+        let (keys, words) = (history.op_keys(), history.encoded_values());
         let initial = self.resolver.encoded_initial_version();
         let mut last_doubtful = None;
         for (op, txn) in picked.iter() {
@@ -147,7 +147,7 @@ impl Readers<'_, '_> {
     /// written the key before it, but may do so later: if that is what it saw, it is a suspect.
     #[cold]
     fn resolve_read(&mut self, op: usize, txn: TxnId, last_doubtful: &mut Option<TxnId>) -> u32 {
-        let (key, word) = (self.history.op_keys()[op], self.history.op_words()[op]);
+        let (key, word) = (self.history.op_keys()[op], self.history.encoded_values()[op]);
         let read = Record::read(OpId::at(op), key, word);
         let written = self.table.find(read, self.crowd);
         let is_doubtful =
@@ -260,7 +260,7 @@ impl Table {
         }
         let limit = PLACES + PLACES_PER_OP * history.op_count() as u64;
         let kinds = history.op_kinds().par_chunks(OPS_PER_TASK);
-        let words = history.op_words().par_chunks(OPS_PER_TASK);
+        let words = history.encoded_values().par_chunks(OPS_PER_TASK);
         let look = |(kinds, words): (&[OpKind], &[u64])| {
             let ops = kinds.iter().zip(words);
             ops.fold(Seen::default(), |seen, (kind, word)| {
@@ -428,7 +428,7 @@ impl<'a, 'h> Filler<'a, 'h> {
                 self.put_entangled(txn);
             }
         }
-        let (keys, words) = (history.op_keys(), history.op_words());
+        let (keys, words) = (history.op_keys(), history.encoded_values());
         for (op, txn) in picked.iter() {
             let committed = history.outcome(txn) == Outcome::Committed;
             let write = Record::write(txn, keys[op], words[op], false);

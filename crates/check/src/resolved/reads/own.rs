@@ -46,7 +46,7 @@ impl<'h> OwnWrites<'h> {
         if self.named_versions {
             self.history.encoded_version(OpId::at(op))
         } else {
-            self.history.op_words()[op]
+            self.history.encoded_values()[op]
         }
     }
 

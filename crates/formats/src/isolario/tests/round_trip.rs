@@ -52,7 +52,7 @@ fn the_result_is_the_same_for_any_number_of_threads() {
     };
     let (one, four) = (load_with(1), load_with(4));
     assert!(one == four);
-    assert_eq!(one.op_words(), four.op_words());
+    assert_eq!(one.encoded_values(), four.encoded_values());
     assert_eq!(one.op_keys(), four.op_keys());
 }
 

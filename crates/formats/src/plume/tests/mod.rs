@@ -97,7 +97,7 @@ fn threads_do_not_show() {
         let history = pool.install(|| read(text.as_bytes(), 1000, &Meter::default())).unwrap();
         assert_eq!(history, whole);
         assert_eq!(history.op_keys(), whole.op_keys());
-        assert_eq!(history.op_words(), whole.op_words());
+        assert_eq!(history.encoded_values(), whole.encoded_values());
     }
 }
 
@@ -137,7 +137,7 @@ fn plain_texts() -> impl Strategy<Value = String> {
 /// Asserts that two histories are the same, to the last number.
 fn assert_same(one: &History, other: &History) {
     assert_eq!(one, other);
-    assert_eq!((one.op_keys(), one.op_words()), (other.op_keys(), other.op_words()));
+    assert_eq!((one.op_keys(), one.encoded_values()), (other.op_keys(), other.encoded_values()));
     for txn in one.txns() {
         assert_eq!(one.line(txn), other.line(txn));
         assert_eq!(one.txn_name(txn), other.txn_name(txn));
@@ -215,7 +215,7 @@ proptest! {
         let chunked = read(text.as_bytes(), size, &Meter::default()).unwrap();
         prop_assert_eq!(&chunked, &whole);
         prop_assert_eq!(chunked.op_keys(), whole.op_keys());
-        prop_assert_eq!(chunked.op_words(), whole.op_words());
+        prop_assert_eq!(chunked.encoded_values(), whole.encoded_values());
     }
 
     #[test]

@@ -167,5 +167,5 @@ impl<'a> Appends<'a> {
 /// The word of the element that an append appended.
 #[inline]
 pub(crate) fn element(history: &History, append: Access) -> u64 {
-    history.op_words()[append.op.index()]
+    history.encoded_values()[append.op.index()]
 }
