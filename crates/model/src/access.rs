@@ -55,7 +55,7 @@ impl History {
             }
             Op::PredicateWrite { rows, .. } => {
                 for row in rows.unwrap_or_default() {
-                    tell(row.key, Effect::Wrote(self.row_version_word(row)));
+                    tell(row.key, Effect::Wrote(self.encoded_row_version(row)));
                 }
             }
             _ => {}

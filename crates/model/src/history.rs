@@ -236,7 +236,7 @@ impl History {
     }
 
     /// As [`History::encoded_version`], for a row of a predicate operation.
-    pub fn row_version_word(&self, row: &RowView) -> u64 {
+    pub fn encoded_row_version(&self, row: &RowView) -> u64 {
         match row.version {
             VersionId::NONE => row.value.word(),
             version => named_version_word(version),

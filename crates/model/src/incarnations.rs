@@ -79,7 +79,7 @@ impl IncarnationView {
         let by_txn = formers.chunk_by(|one, other| one.txn == other.txn);
         for (former, of_txn) in by_txn.flat_map(|chunk| chunk.iter().map(move |one| (one, chunk))) {
             let mut same = of_txn.iter().filter(|other| other.row.key == former.row.key);
-            let word = |former: &FormerRow| history.row_version_word(&former.row);
+            let word = |former: &FormerRow| history.encoded_row_version(&former.row);
             let Some(predicate) = exactly(history, &former.row) else { continue };
             if !same.all(|other| word(other) == word(former)) {
                 continue;
@@ -166,7 +166,7 @@ fn former(
 ) -> Option<FormerRow> {
     let insert = own.insert?;
     let mut of_key: Vec<RowView> = rows.iter().filter(|row| row.key == own.key).copied().collect();
-    let is_own = |row: &RowView| Some(history.row_version_word(row)) == own.word;
+    let is_own = |row: &RowView| Some(history.encoded_row_version(row)) == own.word;
     if let Some(at) = of_key.iter().position(is_own) {
         of_key.remove(at);
     }
@@ -199,7 +199,7 @@ fn each_write(history: &History, op: OpId, mut wrote: impl FnMut(KeyId, Option<u
         Op::Delete { key } => wrote(key, None),
         Op::PredicateWrite { rows: Some(rows), .. } => {
             for row in rows {
-                wrote(row.key, is_there(row.value).then(|| history.row_version_word(row)));
+                wrote(row.key, is_there(row.value).then(|| history.encoded_row_version(row)));
             }
         }
         _ => {}

@@ -178,7 +178,7 @@ impl Search<'_> {
         let history = self.history;
         let rows: Vec<(KeyId, u64)> = match history.op(op) {
             Op::PredicateRead { rows: Some(rows), .. } => {
-                rows.iter().map(|row| (row.key, history.row_version_word(row))).collect()
+                rows.iter().map(|row| (row.key, history.encoded_row_version(row))).collect()
             }
             Op::Read { key, value: Some(value) } if history.value(value) != ValueRef::Nil => {
                 vec![(key, history.encoded_version(op))]
@@ -284,7 +284,7 @@ impl Search<'_> {
             }
             Op::PredicateWrite { rows, .. } => {
                 for row in rows.unwrap_or_default() {
-                    put(row.key, history.row_version_word(row), history.value(row.value));
+                    put(row.key, history.encoded_row_version(row), history.value(row.value));
                 }
             }
             _ => {
@@ -309,7 +309,7 @@ impl Search<'_> {
             }
             Op::PredicateRead { predicate, rows: Some(rows) } => {
                 let mut seen: Vec<_> =
-                    rows.iter().map(|row| (row.key, history.row_version_word(row))).collect();
+                    rows.iter().map(|row| (row.key, history.encoded_row_version(row))).collect();
                 seen.sort_unstable();
                 let beside = self.beside_own(op);
                 let mut others = self.matching(predicate, at_start)?;

@@ -103,7 +103,7 @@ impl Certificate<'_> {
         let differs = match history.op(asked.op) {
             Op::PredicateRead { rows: Some(rows), .. } => {
                 let shows =
-                    |due: &Due, row: &RowView| self.shows(due, history.row_version_word(row));
+                    |due: &Due, row: &RowView| self.shows(due, history.encoded_row_version(row));
                 let (differs, formers) = self.compare_rows(asked, rows, due, maybe, shows);
                 reads.extend(formers.iter().filter_map(Due::of_other));
                 differs
@@ -279,7 +279,7 @@ pub(super) fn written(history: &History, op: OpId, row: KeyId) -> Option<(ValueR
         Op::Delete { .. } => Some((ValueRef::Nil, history.encoded_version(op))),
         Op::PredicateWrite { rows: Some(rows), .. } => {
             let row = rows.iter().rfind(|written| written.key == row)?;
-            Some((history.value(row.value), history.row_version_word(row)))
+            Some((history.value(row.value), history.encoded_row_version(row)))
         }
         _ => None,
     }

@@ -141,7 +141,7 @@ impl InOrder<'_, '_> {
         let shown = |key: &KeyId| match shown.binary_search_by_key(key, |row| row.key) {
             Err(_) => Shown::Not,
             Ok(_) if is_write => Shown::Written,
-            Ok(at) => Shown::Returned(history.row_version_word(shown[at])),
+            Ok(at) => Shown::Returned(history.encoded_row_version(shown[at])),
         };
         for (key, write) in &own {
             if !self.fits_own(unstated, *key, *write, shown(key))? {

@@ -45,7 +45,8 @@ impl State<'_> {
                 self.at(op, key, took_effect || seen.is_some_and(saw_another))
             }
             Op::PredicateRead { predicate, rows: Some(rows) } => {
-                let is_right = |row: &RowView| self.holds(row.key, history.row_version_word(row));
+                let is_right =
+                    |row: &RowView| self.holds(row.key, history.encoded_row_version(row));
                 self.compare_rows(op, predicate, rows, is_right)?
             }
             Op::PredicateWrite { predicate, rows: Some(rows) } => {
@@ -81,7 +82,7 @@ impl State<'_> {
             }
             Op::PredicateWrite { rows: Some(rows), .. } => {
                 for row in rows {
-                    let word = history.row_version_word(row);
+                    let word = history.encoded_row_version(row);
                     self.put(row.key, Held { word, value: row.value, write: op });
                 }
             }

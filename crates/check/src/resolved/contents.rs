@@ -130,11 +130,11 @@ fn each_version(history: &History, op: OpId, mut tell: impl FnMut(KeyId, u64, Va
         Op::Write { key, value } => tell(key, history.encoded_version(op), value, true),
         Op::PredicateRead { rows: Some(rows), .. } => {
             rows.iter()
-                .for_each(|row| tell(row.key, history.row_version_word(row), row.value, false));
+                .for_each(|row| tell(row.key, history.encoded_row_version(row), row.value, false));
         }
         Op::PredicateWrite { rows: Some(rows), .. } => {
             rows.iter()
-                .for_each(|row| tell(row.key, history.row_version_word(row), row.value, true));
+                .for_each(|row| tell(row.key, history.encoded_row_version(row), row.value, true));
         }
         Op::InsertIfAbsent { key, value: new, seen, .. }
         | Op::CompareAndSet { key, new, seen, .. } => {

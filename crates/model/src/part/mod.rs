@@ -234,7 +234,7 @@ fn written(history: &History, op: OpId) -> impl Iterator<Item = Version> {
         Op::PredicateWrite { rows: Some(rows), .. } => rows,
         _ => &[],
     };
-    one.into_iter().chain(rows.iter().map(|row| (row.key, history.row_version_word(row))))
+    one.into_iter().chain(rows.iter().map(|row| (row.key, history.encoded_row_version(row))))
 }
 
 /// Writes a kept operation into a sink; a list without the elements whose writers are gone.

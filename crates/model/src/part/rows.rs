@@ -68,7 +68,7 @@ impl<'h> Rows<'h> {
         match history.op(op) {
             Op::PredicateRead { predicate, rows: Some(rows) } => {
                 let is_gone = |row: &RowView| {
-                    gone.versions.contains(&(row.key, history.row_version_word(row)))
+                    gone.versions.contains(&(row.key, history.encoded_row_version(row)))
                 };
                 // A row that it returned was met in the version that it tells.
                 let is_told = |key| rows.iter().any(|row: &RowView| row.key == key);

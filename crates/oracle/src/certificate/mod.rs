@@ -173,7 +173,7 @@ impl<'a> World<'a> {
             Op::PredicateWrite { rows: Some(rows), .. } => {
                 for row in rows {
                     let value = history.value(row.value).to_owned();
-                    own.insert(row.key, (value, history.row_version_word(row)));
+                    own.insert(row.key, (value, history.encoded_row_version(row)));
                 }
             }
             _ => {}
@@ -383,8 +383,10 @@ impl<'a> World<'a> {
             let all: Vec<_> = due.iter().chain(chosen.map(|(_, old)| old)).collect();
             let fits = match history.op(op) {
                 Op::PredicateRead { rows: Some(rows), .. } => {
-                    let mut seen: Vec<_> =
-                        rows.iter().map(|r| (r.key, Some(history.row_version_word(r)))).collect();
+                    let mut seen: Vec<_> = rows
+                        .iter()
+                        .map(|r| (r.key, Some(history.encoded_row_version(r))))
+                        .collect();
                     let mut expected: Vec<_> = all.iter().map(|row| (row.0, row.1)).collect();
                     seen.sort_unstable();
                     expected.sort_unstable();

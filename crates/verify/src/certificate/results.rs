@@ -61,7 +61,7 @@ impl<'h> Certificate<'h> {
             Op::PredicateRead { rows: Some(rows), .. }
             | Op::PredicateWrite { rows: Some(rows), .. } => rows
                 .iter()
-                .map(|row| (row.key, words.then(|| history.row_version_word(row))))
+                .map(|row| (row.key, words.then(|| history.encoded_row_version(row))))
                 .collect(),
             Op::Aggregate { .. } => {
                 return [&[][..], &maybe].iter().any(|more| {
@@ -199,7 +199,7 @@ impl<'h> Certificate<'h> {
             Op::PredicateRead { rows: Some(rows), .. } => rows
                 .iter()
                 .filter(|row| row.key == key)
-                .map(|row| self.history.row_version_word(row))
+                .map(|row| self.history.encoded_row_version(row))
                 .collect(),
             _ => Vec::new(),
         };
@@ -240,7 +240,7 @@ impl<'h> Certificate<'h> {
             Op::PredicateWrite { rows: Some(rows), .. } => rows
                 .iter()
                 .rfind(|written| written.key == row)
-                .map(|written| self.history.row_version_word(written)),
+                .map(|written| self.history.encoded_row_version(written)),
             _ => None,
         }
     }

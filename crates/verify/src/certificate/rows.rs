@@ -192,7 +192,7 @@ impl<'h> Certificate<'h> {
             }
             Op::PredicateWrite { rows: Some(written), .. } => {
                 for row in written {
-                    let word = history.row_version_word(row);
+                    let word = history.encoded_row_version(row);
                     rows.insert(row.key, (op, history.value(row.value), word));
                 }
             }
@@ -289,7 +289,7 @@ impl<'h> Certificate<'h> {
             Op::PredicateRead { rows: Some(rows), .. } => {
                 let mut shown: BTreeMap<KeyId, Vec<u64>> = BTreeMap::new();
                 for row in rows {
-                    shown.entry(row.key).or_default().push(self.history.row_version_word(row));
+                    shown.entry(row.key).or_default().push(self.history.encoded_row_version(row));
                 }
                 (shown, false)
             }
@@ -403,11 +403,11 @@ fn each_version(history: &History, op: OpId, mut tell: impl FnMut(KeyId, u64, bo
         Op::Write { key, .. } | Op::Delete { key } => tell(key, history.encoded_version(op), true),
         Op::PredicateRead { rows, .. } => {
             let rows = rows.unwrap_or_default().iter();
-            rows.for_each(|row| tell(row.key, history.row_version_word(row), false));
+            rows.for_each(|row| tell(row.key, history.encoded_row_version(row), false));
         }
         Op::PredicateWrite { rows, .. } => {
             let rows = rows.unwrap_or_default().iter();
-            rows.for_each(|row| tell(row.key, history.row_version_word(row), true));
+            rows.for_each(|row| tell(row.key, history.encoded_row_version(row), true));
         }
         _ => {}
     }

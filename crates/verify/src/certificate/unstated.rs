@@ -30,7 +30,7 @@ impl Certificate<'_> {
         self.keys().all(|key| {
             let of_key: Vec<u64> = { rows.iter() }
                 .filter(|row| row.key == key)
-                .map(|row| self.history.row_version_word(row))
+                .map(|row| self.history.encoded_row_version(row))
                 .collect();
             let shown = match of_key[..] {
                 [] => None,

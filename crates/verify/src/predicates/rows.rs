@@ -360,7 +360,7 @@ fn each_read(history: &History, op: OpId, mut tell: impl FnMut(KeyId, u64, Value
     match history.op(op) {
         Op::Read { key, value: Some(value) } => tell(key, history.encoded_version(op), value),
         Op::PredicateRead { rows: Some(rows), .. } => {
-            rows.iter().for_each(|row| tell(row.key, history.row_version_word(row), row.value));
+            rows.iter().for_each(|row| tell(row.key, history.encoded_row_version(row), row.value));
         }
         _ => {}
     }
@@ -377,7 +377,7 @@ fn each_write(history: &History, op: OpId, mut tell: impl FnMut(KeyId, Left)) {
         }
         Op::PredicateWrite { rows: Some(rows), .. } => {
             for row in rows {
-                let word = history.row_version_word(row);
+                let word = history.encoded_row_version(row);
                 tell(row.key, Left { value: Some(row.value), word });
             }
         }

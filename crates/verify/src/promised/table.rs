@@ -143,7 +143,7 @@ impl<'h> Table<'h> {
             }
             Op::PredicateWrite { rows: Some(rows), .. } => {
                 for row in rows {
-                    self.put(op, row.key, history.row_version_word(row), row.value);
+                    self.put(op, row.key, history.encoded_row_version(row), row.value);
                 }
             }
             Op::Append { key, element } => {
@@ -237,7 +237,7 @@ impl<'h> Table<'h> {
                 let is_right = |key: KeyId| {
                     rows.iter()
                         .filter(|row| row.key == key)
-                        .all(|row| self.holds(key, history.row_version_word(row), row.value))
+                        .all(|row| self.holds(key, history.encoded_row_version(row), row.value))
                 };
                 self.of_rows(op, predicate, rows.iter().map(|row| row.key).collect(), is_right)
             }
