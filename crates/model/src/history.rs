@@ -159,7 +159,7 @@ impl History {
     #[inline]
     pub fn encoded_version(&self, op: OpId) -> u64 {
         match self.ops.versions.get(op.index()) {
-            Some(version) => named_version_word(version),
+            Some(version) => encode_named_version(version),
             None => self.ops.words[op.index()],
         }
     }
@@ -173,7 +173,7 @@ impl History {
             }
             Initial::Marked => {
                 let index = self.ops.version_names.get_index_of(&VersionRef::Initial)?;
-                Some(named_version_word(VersionId::at(index)))
+                Some(encode_named_version(VersionId::at(index)))
             }
             Initial::Unwritten | Initial::None => None,
         }
@@ -239,7 +239,7 @@ impl History {
     pub fn encoded_row_version(&self, row: &RowView) -> u64 {
         match row.version {
             VersionId::NONE => row.value.word(),
-            version => named_version_word(version),
+            version => encode_named_version(version),
         }
     }
 
@@ -255,7 +255,7 @@ impl History {
 }
 
 /// Odd, and beyond any index of a value table: no value has this word.
-const fn named_version_word(version: VersionId) -> u64 {
+const fn encode_named_version(version: VersionId) -> u64 {
     1 << 63 | (version.0 as u64) << 1 | 1
 }
 
