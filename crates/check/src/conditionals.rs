@@ -282,7 +282,7 @@ impl<'v> Candidates<'v> {
         let ConditionalWrite { key, expected, ended, .. } = *conditional;
         let items = self.view.history();
         let item = self.view.read_of_matched(op, key)?;
-        let expected = expected.or_else(|| items.find_value(ValueRef::Nil)).map(ValueId::word);
+        let expected = expected.or_else(|| items.find_value(ValueRef::Nil)).map(ValueId::to_bits);
         let is_other = |word: u64| Some(word) != expected;
         if !matches!(ended, ConditionalOutcome::FoundAnother | ConditionalOutcome::Contradiction) {
             return None;

@@ -115,7 +115,7 @@ fn named(history: &History, anomaly: &Anomaly) -> Vec<Vec<OpId>> {
     for read in &reads {
         let saw: BTreeSet<u64> = match history.op(*read) {
             Op::ReadList { elements: Some(elements), .. } => {
-                elements.last().iter().map(|element| element.word()).collect()
+                elements.last().iter().map(|element| element.to_bits()).collect()
             }
             _ => BTreeSet::from([history.encoded_version(*read)]),
         };

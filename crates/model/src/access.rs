@@ -46,7 +46,7 @@ impl History {
                     let named = self.op_version_id(op).is_some();
                     tell(
                         key,
-                        Effect::Wrote(if named { self.encoded_version(op) } else { new.word() }),
+                        Effect::Wrote(if named { self.encoded_version(op) } else { new.to_bits() }),
                     );
                 }
             }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     fn wrote(value: i64) -> Effect {
-        Effect::Wrote(ValueId::inline(value).unwrap().word())
+        Effect::Wrote(ValueId::inline(value).unwrap().to_bits())
     }
 
     #[test]

@@ -82,16 +82,18 @@ impl Batch {
     #[inline]
     fn encode(&mut self, key: KeyId, op: &OpInput<'_>) -> (OpKind, u64) {
         match *op {
-            Op::Read { value: Some(value), .. } => (OpKind::Read, self.values.intern(value).word()),
-            Op::Write { value, .. } => (OpKind::Write, self.values.intern(value).word()),
-            Op::Append { element, .. } => (OpKind::Append, self.values.intern(element).word()),
+            Op::Read { value: Some(value), .. } => {
+                (OpKind::Read, self.values.intern(value).to_bits())
+            }
+            Op::Write { value, .. } => (OpKind::Write, self.values.intern(value).to_bits()),
+            Op::Append { element, .. } => (OpKind::Append, self.values.intern(element).to_bits()),
             Op::Read { value: None, .. } => (OpKind::ReadUnobserved, 0),
             Op::ReadList { elements: None, .. } => (OpKind::ReadListUnobserved, 0),
-            Op::Delete { .. } => (OpKind::Delete, self.values.intern(ValueRef::Nil).word()),
+            Op::Delete { .. } => (OpKind::Delete, self.values.intern(ValueRef::Nil).to_bits()),
             Op::ReadList { elements: Some(elements), .. } => {
                 self.scratch.clear();
                 self.scratch.extend(elements.iter().map(|e| self.values.intern(*e)));
-                (OpKind::ReadList, self.ops.lists.insert(key.0, &self.scratch).word())
+                (OpKind::ReadList, self.ops.lists.insert(key.0, &self.scratch).to_bits())
             }
             Op::InsertIfAbsent { value, applied, seen, .. } => {
                 (OpKind::InsertIfAbsent, self.conditional(None, value, applied, seen))
@@ -248,7 +250,7 @@ impl Batch {
         self.require_known(kinds, keys, values)?;
         self.ops.kinds.extend_from_slice(kinds);
         self.ops.keys.extend_from_slice(keys);
-        self.ops.words.extend(values.iter().map(|value| value.word()));
+        self.ops.words.extend(values.iter().map(|value| value.to_bits()));
         Ok(())
     }
 
@@ -268,7 +270,7 @@ impl Batch {
         self.unclaimed = kinds.len();
         self.ops.kinds = kinds;
         self.ops.keys = keys;
-        self.ops.words = values.into_iter().map(ValueId::word).collect();
+        self.ops.words = values.into_iter().map(ValueId::to_bits).collect();
         Ok(())
     }
 
@@ -348,7 +350,7 @@ impl Batch {
         };
         self.ops.kinds.push(OpKind::ReadList);
         self.ops.keys.push(key);
-        self.ops.words.push(list.word());
+        self.ops.words.push(list.to_bits());
         Ok(())
     }
 }

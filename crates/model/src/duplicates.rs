@@ -60,7 +60,7 @@ impl Duplicates {
     pub(crate) fn of(history: &History) -> Duplicates {
         let tasks = history.op_count().div_ceil(OPS_PER_TASK);
         let dealt: Vec<_> = (0..tasks).into_par_iter().map(|task| deal(history, task)).collect();
-        let nil = history.find_value(ValueRef::Nil).map(ValueId::word);
+        let nil = history.find_value(ValueRef::Nil).map(ValueId::to_bits);
         (0..PARTS)
             .into_par_iter()
             .map(|part| dealt.iter().flat_map(|parts| &parts[part]).copied().collect())

@@ -169,7 +169,7 @@ impl History {
     pub fn encoded_initial_version(&self) -> Option<u64> {
         match &self.meta.initial {
             Initial::Value(value) | Initial::UnlessWritten(value) => {
-                self.values.find(value.as_ref()).map(ValueId::word)
+                self.values.find(value.as_ref()).map(ValueId::to_bits)
             }
             Initial::Marked => {
                 let index = self.ops.version_names.get_index_of(&VersionRef::Initial)?;
@@ -238,7 +238,7 @@ impl History {
     /// As [`History::encoded_version`], for a row of a predicate operation.
     pub fn encoded_row_version(&self, row: &RowView) -> u64 {
         match row.version {
-            VersionId::NONE => row.value.word(),
+            VersionId::NONE => row.value.to_bits(),
             version => encode_named_version(version),
         }
     }
@@ -401,7 +401,7 @@ impl History {
         let ops = kinds.par_iter().zip(&keys[..]).zip(&mut words[..]);
         ops.with_min_len(OPS_PER_TASK).for_each(|((kind, key), word)| {
             if *kind == OpKind::Read {
-                *word = told(*key, ValueId::from_word(*word)).word();
+                *word = told(*key, ValueId::from_word(*word)).to_bits();
             }
         });
     }

@@ -298,7 +298,7 @@ impl History {
     /// Takes a row out of a result. A read by key has found none then.
     fn hide(&mut self, read: OpId, row: &RowView) {
         if let Op::Read { .. } = self.op(read) {
-            self.ops.words[read.index()] = self.intern_value(ValueRef::Nil).word();
+            self.ops.words[read.index()] = self.intern_value(ValueRef::Nil).to_bits();
             return;
         }
         let (predicate, rows) = self.ops.predicates.row_op(self.ops.words[read.index()]);

@@ -216,7 +216,7 @@ fn add_conditional(items: &mut OpColumns, conditional: &ConditionalWrite, absent
             add_read(items, key, expected.or(absent));
             items.kinds.push(OpKind::Write);
             items.keys.push(key);
-            items.words.push(new.word());
+            items.words.push(new.to_bits());
         }
         ConditionalOutcome::Found(value) => add_read(items, key, Some(value)),
         ConditionalOutcome::FoundAnother | ConditionalOutcome::Contradiction => {
@@ -229,7 +229,7 @@ fn add_conditional(items: &mut OpColumns, conditional: &ConditionalWrite, absent
 fn add_read(items: &mut OpColumns, key: KeyId, held: Option<ValueId>) {
     items.kinds.push(held.map_or(OpKind::ReadUnobserved, |_| OpKind::Read));
     items.keys.push(key);
-    items.words.push(held.map_or(0, ValueId::word));
+    items.words.push(held.map_or(0, ValueId::to_bits));
 }
 
 /// Adds an operation per row.
@@ -240,7 +240,7 @@ fn add(items: &mut OpColumns, rows: &[RowView], kind: impl Fn(&RowView) -> OpKin
         }
         items.kinds.push(kind(row));
         items.keys.push(row.key);
-        items.words.push(row.value.word());
+        items.words.push(row.value.to_bits());
     }
 }
 

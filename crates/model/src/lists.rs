@@ -17,7 +17,7 @@ impl ListRef {
         ListRef(word)
     }
 
-    pub(crate) const fn word(self) -> u64 {
+    pub(crate) const fn to_bits(self) -> u64 {
         self.0
     }
 

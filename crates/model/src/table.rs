@@ -36,7 +36,7 @@ impl ValueId {
 
     /// The raw word: for hashing, sorting and joining, not for showing.
     #[inline]
-    pub const fn word(self) -> u64 {
+    pub const fn to_bits(self) -> u64 {
         self.0
     }
 

@@ -37,7 +37,7 @@ impl History {
 fn check_names(history: &History) -> [Tally<Oddity>; 2] {
     let mut two_sessions = Tally::default();
     let mut repeated = Tally::default();
-    let named = |txn: TxnId| Some((history.txns.names.get(txn.index())?.word(), txn));
+    let named = |txn: TxnId| Some((history.txns.names.get(txn.index())?.to_bits(), txn));
     let mut names: Vec<(u64, TxnId)> = history.txns().filter_map(named).collect();
     // Most tools number transactions, session by session or one after the other.
     if names.is_sorted_by(|a, b| a.0 < b.0) || are_different(names.iter().map(|name| name.0)) {

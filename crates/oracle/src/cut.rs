@@ -44,12 +44,14 @@ fn cuts(small: &Small, read: &Read, committed: Txns) -> Vec<Explanation> {
         Seen::Other(word) => other_cuts(small, read, committed, word),
         Seen::Contradiction => vec![(Cut::Uncounted, None)],
         Seen::List(elements) => {
-            if !elements.iter().all(|element| may_be_shown(small, read, element.word(), committed))
+            if !elements
+                .iter()
+                .all(|element| may_be_shown(small, read, element.to_bits(), committed))
             {
                 return Vec::new();
             }
             let own = |word: u64| small.writes_of(read.key, word).any(|w| w.txn == read.txn);
-            let mut words = elements.iter().map(|element| element.word());
+            let mut words = elements.iter().map(|element| element.to_bits());
             match words.rfind(|word| !own(*word)) {
                 Some(word) => cuts_of(small, read, committed, word, false),
                 None => vec![(Cut::Init(None), None)],

@@ -252,7 +252,7 @@ impl Search<'_> {
         };
         let applied = applied.or(self.effects.get(&op).copied())?;
         let seen = seen.map(|seen| history.value(seen));
-        Some(Swap { key, expected, new: (new.word(), history.value(new)), applied, seen })
+        Some(Swap { key, expected, new: (new.to_bits(), history.value(new)), applied, seen })
     }
 
     /// What the rows hold after a point; none if a result is not what it had to be.

@@ -155,7 +155,7 @@ impl<'h> Small<'h> {
             }
             Op::CompareAndSet { expected, new, applied, seen, .. } => {
                 let applied = applied.or_else(|| seen.is_none().then(|| took_effect.contains(&op)));
-                self.add_conditional((txn, at, key), expected.word(), new, applied, seen)?;
+                self.add_conditional((txn, at, key), expected.to_bits(), new, applied, seen)?;
             }
             _ => return None,
         }
@@ -175,24 +175,24 @@ impl<'h> Small<'h> {
         if self.history.names_versions() || !matches!(self.history.initial(), Initial::Value(_)) {
             return None;
         }
-        let found_it = seen.is_some_and(|seen| seen.word() == expected);
+        let found_it = seen.is_some_and(|seen| seen.to_bits() == expected);
         let applies = applied.unwrap_or(found_it);
         let seen = match seen {
             _ if applies => Seen::Version(expected),
             Some(_) if found_it => Seen::Contradiction,
-            Some(seen) => Seen::Version(seen.word()),
+            Some(seen) => Seen::Version(seen.to_bits()),
             None => Seen::Other(expected),
         };
         self.reads.push(Read { txn, at, key, seen });
         if applies {
-            let (at, word) = (at + 1, new.word());
+            let (at, word) = (at + 1, new.to_bits());
             self.writes.push(Write { txn, at, key, word, replaced: false, appends: false });
         }
         Some(())
     }
 
     fn absent(&self) -> u64 {
-        self.history.find_value(ValueRef::Nil).map_or(ABSENT, ValueId::word)
+        self.history.find_value(ValueRef::Nil).map_or(ABSENT, ValueId::to_bits)
     }
 
     /// The word of the initial version, where there is one.
@@ -254,7 +254,7 @@ impl<'h> Small<'h> {
             Seen::Version(word) => {
                 writers(word) + u32::from(self.may_be_initial(read.key, word)) > 1
             }
-            Seen::List(elements) => elements.iter().any(|element| writers(element.word()) > 1),
+            Seen::List(elements) => elements.iter().any(|element| writers(element.to_bits()) > 1),
             Seen::Other(_) | Seen::Contradiction => false,
         }
     }

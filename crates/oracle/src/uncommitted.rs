@@ -164,7 +164,7 @@ impl<'s, 'h> Writes<'s, 'h> {
     /// at its end and nowhere else. None if it is no list.
     fn shown(&self, read: &Read) -> Option<Vec<u64>> {
         let Seen::List(elements) = read.seen else { return None };
-        let words: Vec<u64> = elements.iter().map(|element| element.word()).collect();
+        let words: Vec<u64> = elements.iter().map(|element| element.to_bits()).collect();
         let is_own = |w: &&Write| w.txn == read.txn && w.key == read.key && w.at < read.at;
         let own: Vec<u64> = self.small.writes.iter().filter(is_own).map(|w| w.word).collect();
         let others = words.strip_suffix(own.as_slice());

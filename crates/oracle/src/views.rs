@@ -84,6 +84,6 @@ fn register_views(
 /// A list must end with exactly the reader's own appends so far.
 fn list_view(small: &Small, read: &Read, elements: &[ValueId]) -> Option<View> {
     let own: Vec<u64> = own_before(small, read).map(|w| w.word).collect();
-    let words: Vec<u64> = elements.iter().map(|element| element.word()).collect();
+    let words: Vec<u64> = elements.iter().map(|element| element.to_bits()).collect();
     words.strip_suffix(own.as_slice()).map(|others| View::List(others.to_vec()))
 }

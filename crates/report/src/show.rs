@@ -247,7 +247,9 @@ impl<'h> Versions<'h> {
     pub fn of_key(&self, key: KeyId) -> Vec<ShownVersion> {
         let pool = self.history.list_pool(key);
         let place = |mark: Mark| {
-            pool.iter().position(|element| Mark::Word(element.word()) == mark).unwrap_or(pool.len())
+            pool.iter()
+                .position(|element| Mark::Word(element.to_bits()) == mark)
+                .unwrap_or(pool.len())
         };
         let all = (key, Mark::Empty)..=(key, Mark::Word(u64::MAX));
         let mut versions: Vec<_> = self
@@ -272,7 +274,7 @@ impl<'h> Versions<'h> {
 /// The versions that an operation read and wrote, as far as it is known that it did. A list is known
 /// by its last element. Rows that a predicate found are not followed.
 pub(crate) fn marks(history: &History, op: OpId) -> (Option<Mark>, Option<Mark>) {
-    let word = |value: ValueId| Some(Mark::Word(value.word()));
+    let word = |value: ValueId| Some(Mark::Word(value.to_bits()));
     let version = Some(Mark::Word(history.encoded_version(op)));
     match history.op(op) {
         Op::Read { value: Some(_), .. } => (version, None),

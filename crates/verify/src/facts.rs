@@ -320,7 +320,7 @@ impl Facts<'_> {
         element: ValueId,
     ) -> impl DoubleEndedIterator<Item = OpId> + '_ {
         let is_append = |op: &OpId| self.history.op_kinds()[op.index()] == OpKind::Append;
-        self.writes_of(key, element.word()).filter(is_append)
+        self.writes_of(key, element.to_bits()).filter(is_append)
     }
 
     /// The one transaction that appended an element.

@@ -179,7 +179,7 @@ impl Inquiry {
         for (key, values) in &self.wanted {
             if let Some(key) = history.find_key(key.as_ref()) {
                 let words = values.iter().filter_map(|value| history.find_value(value.as_ref()));
-                wanted[key.index()] = words.map(ValueId::word).collect();
+                wanted[key.index()] = words.map(ValueId::to_bits).collect();
             }
         }
         wanted

@@ -237,8 +237,9 @@ impl Window {
             return Some(Unfit::Operation);
         }
         let mut ops = kinds.iter().zip(self.history.encoded_values());
-        let writes_initial =
-            |(kind, word): (&OpKind, &u64)| *kind == OpKind::Write && *word == self.initial.word();
+        let writes_initial = |(kind, word): (&OpKind, &u64)| {
+            *kind == OpKind::Write && *word == self.initial.to_bits()
+        };
         ops.any(writes_initial).then_some(Unfit::WritesInitial)
     }
 
@@ -250,13 +251,15 @@ impl Window {
         }
         let word = |key: &u32| match settled.current(*key) {
             None => NOT_SETTLED,
-            Some(value) => self.history.find_value(value.as_ref()).map_or(NOT_HERE, ValueId::word),
+            Some(value) => {
+                self.history.find_value(value.as_ref()).map_or(NOT_HERE, ValueId::to_bits)
+            }
         };
         self.current = self.keys.iter().map(word).collect();
         let Window { history, initial, gone, current, .. } = self;
         history.map_reads(|key, value| match current[key.index()] {
             NOT_SETTLED => value,
-            word if word == value.word() => *initial,
+            word if word == value.to_bits() => *initial,
             _ if value == *initial => *gone,
             _ => value,
         });

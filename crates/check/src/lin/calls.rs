@@ -102,7 +102,7 @@ impl<'h> Registers<'h> {
         let mut registers = Registers {
             history,
             clock_skew: options.clock_skew,
-            absent: nil.map_or(ABSENT, ValueId::word),
+            absent: nil.map_or(ABSENT, ValueId::to_bits),
             calls: Rows::default(),
             aborted: Vec::new(),
         };
@@ -175,10 +175,10 @@ impl<'h> Registers<'h> {
             Op::Read { value: Some(_), .. } => Action::Read(history.encoded_version(op)),
             Op::Write { .. } | Op::Delete { .. } => Action::Write(history.encoded_version(op)),
             Op::InsertIfAbsent { value, applied, seen, .. } => {
-                conditional(self.absent, value.word(), applied, seen.map(ValueId::word))
+                conditional(self.absent, value.to_bits(), applied, seen.map(ValueId::to_bits))
             }
             Op::CompareAndSet { expected, new, applied, seen, .. } => {
-                conditional(expected.word(), new.word(), applied, seen.map(ValueId::word))
+                conditional(expected.to_bits(), new.to_bits(), applied, seen.map(ValueId::to_bits))
             }
             _ => Action::Free,
         }

@@ -101,7 +101,7 @@ impl<'h> RestsOn<'h> {
             _ => (None, [].as_slice()),
         };
         let key = self.history.op_keys()[op.index()];
-        let words = value.into_iter().chain(elements.iter().map(|element| element.word()));
+        let words = value.into_iter().chain(elements.iter().map(|element| element.to_bits()));
         words.map(move |word| (key, word))
     }
 
@@ -151,7 +151,7 @@ impl<'h> RestsOn<'h> {
                         == (key, element)
             })
         };
-        let last = elements.iter().map(|element| element.word()).rfind(|word| !is_own(*word))?;
+        let last = elements.iter().map(|element| element.to_bits()).rfind(|word| !is_own(*word))?;
         Some((key, last))
     }
 

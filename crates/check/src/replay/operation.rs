@@ -78,7 +78,7 @@ impl State<'_> {
             | Op::CompareAndSet { key, new: value, applied, .. }
                 if applied.or(self.effect(op)) == Some(true) =>
             {
-                self.put(key, Held { word: value.word(), value, write: op });
+                self.put(key, Held { word: value.to_bits(), value, write: op });
             }
             Op::PredicateWrite { rows: Some(rows), .. } => {
                 for row in rows {

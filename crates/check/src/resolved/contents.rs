@@ -61,7 +61,7 @@ impl<'h> InitialContents<'h> {
         match &self.rule {
             Rule::Stated { except } => self.word == Some(word) && !except.contains(&key),
             Rule::Observed(_) if self.word.is_some() => self.word == Some(word),
-            Rule::Observed(values) => values.get(&key).is_some_and(|value| value.word() == word),
+            Rule::Observed(values) => values.get(&key).is_some_and(|value| value.to_bits() == word),
             Rule::Nothing => false,
         }
     }
@@ -138,8 +138,8 @@ fn each_version(history: &History, op: OpId, mut tell: impl FnMut(KeyId, u64, Va
         }
         Op::InsertIfAbsent { key, value: new, seen, .. }
         | Op::CompareAndSet { key, new, seen, .. } => {
-            tell(key, new.word(), new, true);
-            seen.into_iter().for_each(|seen| tell(key, seen.word(), seen, false));
+            tell(key, new.to_bits(), new, true);
+            seen.into_iter().for_each(|seen| tell(key, seen.to_bits(), seen, false));
         }
         _ => {}
     }

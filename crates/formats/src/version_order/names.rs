@@ -33,8 +33,8 @@ impl<'h> Names<'h> {
     pub(super) fn by_value(&self, key: KeyId, value: ValueRef<'_>) -> Who {
         let Some(value) = self.history.find_value(value) else { return Who::Nobody };
         let writers = self.by_value.get_or_init(|| self.written());
-        let is_initial = self.history.encoded_initial_version() == Some(value.word());
-        match writers.who(key, value.word()) {
+        let is_initial = self.history.encoded_initial_version() == Some(value.to_bits());
+        match writers.who(key, value.to_bits()) {
             Who::Nobody if is_initial => Who::Init,
             Who::Txn(txn) if is_initial => Who::Several(TxnId::INIT, txn),
             who => who,
@@ -77,10 +77,10 @@ impl<'h> Names<'h> {
             Op::Write { key, value }
             | Op::Append { key, element: value }
             | Op::InsertIfAbsent { key, value, .. }
-            | Op::CompareAndSet { key, new: value, .. } => write(key, value.word()),
+            | Op::CompareAndSet { key, new: value, .. } => write(key, value.to_bits()),
             Op::Delete { key } => write(key, self.history.encoded_version(op)),
             Op::PredicateWrite { rows, .. } => {
-                rows.into_iter().flatten().for_each(|row| write(row.key, row.value.word()));
+                rows.into_iter().flatten().for_each(|row| write(row.key, row.value.to_bits()));
             }
             _ => {}
         }

@@ -219,5 +219,5 @@ fn a_fork_of_a_recording_knows_what_has_begun_and_ends_when_it_is_packed() {
 }
 
 fn write_word(history: &History, value: i64) -> u64 {
-    history.find_value(value.into()).unwrap().word()
+    history.find_value(value.into()).unwrap().to_bits()
 }

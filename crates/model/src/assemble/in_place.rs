@@ -391,10 +391,10 @@ impl Room<'_> {
         let keys = place.keys.get_mut(op..ops_end)?;
         keys.iter_mut().zip(ops.keys).for_each(|(number, key)| *number = key.0);
         let words = place.words.get_mut(op..ops_end)?;
-        words.iter_mut().zip(ops.values).for_each(|(word, value)| *word = value.word());
+        words.iter_mut().zip(ops.values).for_each(|(word, value)| *word = value.to_bits());
         *place.op_ends.get_mut(row)? = place.first_op + ops_end as u32;
         *place.outcomes.get_mut(row)? = txn.outcome;
-        put(place.names, row, txn.name.word());
+        put(place.names, row, txn.name.to_bits());
         put(place.lines, row, txn.line);
         put(place.starts, row, txn.start);
         put(place.finishes, row, txn.finish);

@@ -59,7 +59,7 @@ impl Pools {
         let list = ListRef::from_word(source.words[from]);
         let is_disputed = self.is_disputed.get(key as usize).is_some_and(|disputed| *disputed);
         if !is_disputed && list.prefix_len().is_some() {
-            return list.word();
+            return list.to_bits();
         }
         let elements = renumbered(source.lists.get(source.keys[from].0, list), maps);
         let list = match is_disputed {
@@ -67,7 +67,7 @@ impl Pools {
             // It diverges from the pool of its batch, and so from all that this one is a part of.
             false => self.lists.copy(&elements),
         };
-        list.word()
+        list.to_bits()
     }
 }
 

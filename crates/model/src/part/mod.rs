@@ -138,7 +138,7 @@ impl HistoryPart {
 
     /// Whether what an operation observed cannot be told without what is gone.
     fn rests_on(&self, history: &History, txn: TxnId, op: OpId, gone: &Gone) -> bool {
-        let saw = |key: KeyId, value: ValueId| gone.versions.contains(&(key, value.word()));
+        let saw = |key: KeyId, value: ValueId| gone.versions.contains(&(key, value.to_bits()));
         let conditional = |key, expected: Option<ValueId>, applied, seen| match (applied, seen) {
             (Some(true), _) => expected.is_some_and(|expected| saw(key, expected)),
             (_, Some(seen)) => saw(key, seen),
@@ -156,7 +156,7 @@ impl HistoryPart {
                 let own = self.appends(history, txn, key);
                 let last = elements.iter().rfind(|element| !own.contains(element));
                 // Whose element it is that others appended as well, nobody can tell.
-                let twice = |element: &ValueId| gone.twice.contains(&(key, element.word()));
+                let twice = |element: &ValueId| gone.twice.contains(&(key, element.to_bits()));
                 last.is_some_and(|last| saw(key, *last)) || elements.iter().any(twice)
             }
             Op::InsertIfAbsent { key, applied, seen, .. } => {
@@ -225,7 +225,7 @@ fn written(history: &History, op: OpId) -> impl Iterator<Item = Version> {
         | Op::CompareAndSet { key, new, applied, .. } => {
             (applied != Some(false)).then(|| match history.op_version_id(op) {
                 Some(_) => (key, history.encoded_version(op)),
-                None => (key, new.word()),
+                None => (key, new.to_bits()),
             })
         }
         _ => None,
@@ -247,7 +247,7 @@ fn pass_on(
     let notes = OpNotes { version: history.op_version(op), sql: history.op_sql(op) };
     if let Op::ReadList { key, elements: Some(elements) } = history.op(op) {
         let left =
-            elements.iter().filter(|element| !gone.versions.contains(&(key, element.word())));
+            elements.iter().filter(|element| !gone.versions.contains(&(key, element.to_bits())));
         let left: Vec<_> = left.map(|element| history.value(*element)).collect();
         let read = Op::ReadList { key: history.key_name(key), elements: Some(&left[..]) };
         return sink.op_with(&read, &notes);

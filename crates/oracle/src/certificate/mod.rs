@@ -150,7 +150,7 @@ impl<'a> World<'a> {
         let initial = Version {
             writer: None,
             value: Value::Nil,
-            word: self.history.find_value(ValueRef::Nil).map(ValueId::word),
+            word: self.history.find_value(ValueRef::Nil).map(ValueId::to_bits),
         };
         let mut chain = vec![initial];
         for at in order {

@@ -75,7 +75,7 @@ pub(super) struct Singles<'h> {
 impl<'h> Singles<'h> {
     /// Refuses histories of which linearizability says nothing.
     pub(super) fn new(history: &'h History, options: Options) -> Result<Self, Refusal> {
-        let absent = history.find_value(ValueRef::Nil).map(ValueId::word);
+        let absent = history.find_value(ValueRef::Nil).map(ValueId::to_bits);
         let mut singles = Singles {
             history,
             times: Times::new(history, options.clock_skew),
@@ -142,7 +142,7 @@ impl<'h> Singles<'h> {
                 compared(self.absent, value, applied, seen)
             }
             Op::CompareAndSet { expected, new, applied, seen, .. } => {
-                compared(Some(expected.word()), new, applied, seen)
+                compared(Some(expected.to_bits()), new, applied, seen)
             }
             _ => Did::Nothing,
         }
@@ -228,7 +228,7 @@ fn compared(
     applied: Option<bool>,
     seen: Option<ValueId>,
 ) -> Did {
-    let (new, seen) = (Some(new.word()), seen.map(|seen| Some(seen.word())));
+    let (new, seen) = (Some(new.to_bits()), seen.map(|seen| Some(seen.to_bits())));
     match (applied, seen) {
         (Some(true), _) => Did::Replaced(expected, new),
         (None, None) => Did::ReplacedOrMissed(expected, new),

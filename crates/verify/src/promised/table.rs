@@ -154,7 +154,7 @@ impl<'h> Table<'h> {
             | Op::CompareAndSet { key, new: value, applied, .. }
                 if applied.or(self.effects.get(&op).copied()) == Some(true) =>
             {
-                self.put(op, key, value.word(), value);
+                self.put(op, key, value.to_bits(), value);
             }
             _ => {}
         }
@@ -314,13 +314,13 @@ fn seen_at_first(history: &History) -> BTreeMap<KeyId, ValueId> {
     for op in ops() {
         match history.op(op) {
             Op::Write { key, value } => {
-                written.insert((key, value.word()));
+                written.insert((key, value.to_bits()));
             }
             Op::PredicateWrite { rows: Some(rows), .. } => {
-                written.extend(rows.iter().map(|row| (row.key, row.value.word())));
+                written.extend(rows.iter().map(|row| (row.key, row.value.to_bits())));
             }
             Op::InsertIfAbsent { key, value, .. } | Op::CompareAndSet { key, new: value, .. } => {
-                written.insert((key, value.word()));
+                written.insert((key, value.to_bits()));
             }
             _ => {}
         }
@@ -329,7 +329,7 @@ fn seen_at_first(history: &History) -> BTreeMap<KeyId, ValueId> {
     for op in ops() {
         let is_initial = |key: KeyId, value: ValueId, version: Option<VersionRef>| match by_marks {
             true => version == Some(VersionRef::Initial),
-            false => !written.contains(&(key, value.word())),
+            false => !written.contains(&(key, value.to_bits())),
         };
         match history.op(op) {
             Op::Read { key, value: Some(value) }

@@ -77,7 +77,7 @@ impl<'h> Edges<'h> {
         };
         self.writes(txn, self.key(read)).into_iter().any(|write| {
             let word = self.history.encoded_version(write);
-            elements.iter().any(|element| element.word() == word)
+            elements.iter().any(|element| element.to_bits() == word)
         })
     }
 

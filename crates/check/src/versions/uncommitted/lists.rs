@@ -215,7 +215,7 @@ impl<'a> Lists<'a> {
         let before = &own[..own.partition_point(|append| append.op < read.op)];
         let word = |append: &Access| element(self.history, *append);
         let others = elements.len().checked_sub(before.len()).filter(|others| {
-            let end = elements[*others..].iter().map(|element| element.word());
+            let end = elements[*others..].iter().map(|element| element.to_bits());
             let is_among = |append: &Access| {
                 let place = self.appends.find(word(append));
                 place.is_some_and(|place| scan.shows(place, *others))

@@ -71,7 +71,7 @@ impl List<'_, '_> {
     /// Who appended the last element that is not the reader's own.
     fn last_writer(&self, reading: &Reading<'_>, foreign: usize, part: &mut Part) -> Option<TxnId> {
         let is_own = |at: &usize| {
-            let word = self.elements[*at].word();
+            let word = self.elements[*at].to_bits();
             reading.own.iter().any(|append| element(self.appends.history, *append) == word)
         };
         let Some(last) = (0..foreign).rev().find(|at| !is_own(at)) else {
@@ -117,11 +117,11 @@ impl List<'_, '_> {
         let before = &own[..own.partition_point(|append| append.op < read)];
         let foreign = self.elements.len().checked_sub(before.len());
         let ends_with_own = |foreign: &usize| {
-            self.elements[*foreign..].iter().map(|e| e.word()).eq(before.iter().map(word))
+            self.elements[*foreign..].iter().map(|e| e.to_bits()).eq(before.iter().map(word))
         };
         let Some(foreign) = foreign.filter(ends_with_own) else {
             let is_shown =
-                |append: &&Access| self.elements.iter().any(|e| e.word() == word(append));
+                |append: &&Access| self.elements.iter().any(|e| e.to_bits() == word(append));
             let last = before.last().map(|append| append.op);
             let result = match before.iter().rfind(is_shown).map(|append| append.op) {
                 seen if seen.is_some() && seen < last => {

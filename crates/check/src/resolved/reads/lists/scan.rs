@@ -132,7 +132,7 @@ struct Missing {
 impl Scanner<'_, '_> {
     fn scan(mut self, elements: &[ValueId]) {
         for (at, shown) in elements.iter().enumerate() {
-            let append = self.appends.find(shown.word());
+            let append = self.appends.find(shown.to_bits());
             self.scan.appends.push(append.unwrap_or(NOWHERE));
             let len = at + 1;
             let Some(append) = append else {
@@ -147,7 +147,7 @@ impl Scanner<'_, '_> {
                     self.scan.ambiguous.get_or_insert((len, (txn, other)));
                 }
                 Appender { txn, .. } => {
-                    self.show(len, append, shown.word());
+                    self.show(len, append, shown.to_bits());
                     if self.appends.history.outcome(txn) == Outcome::Unknown {
                         self.scan.unknown.push((len, txn));
                     }

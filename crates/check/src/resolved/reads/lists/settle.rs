@@ -101,7 +101,7 @@ impl<'a> Settling<'a> {
                 pooled[..longest.foreign.len()].iter().copied().flatten().collect()
             } else {
                 appends.turn_to(all);
-                longest.foreign.iter().filter_map(|e| appends.writer(e.word())).collect()
+                longest.foreign.iter().filter_map(|e| appends.writer(e.to_bits())).collect()
             };
             self.order(KeyId::at(key), &longest, shown, all);
         }
