@@ -108,7 +108,7 @@ impl History {
     pub fn op(&self, op: OpId) -> OpView<'_> {
         let at = op.index();
         let (key, word) = (self.ops.keys[at], self.ops.words[at]);
-        let value = ValueId::from_word(word);
+        let value = ValueId::from_bits(word);
         match self.ops.kinds[at] {
             OpKind::Read => Op::Read { key, value: Some(value) },
             OpKind::ReadUnobserved => Op::Read { key, value: None },
@@ -401,7 +401,7 @@ impl History {
         let ops = kinds.par_iter().zip(&keys[..]).zip(&mut words[..]);
         ops.with_min_len(OPS_PER_TASK).for_each(|((kind, key), word)| {
             if *kind == OpKind::Read {
-                *word = told(*key, ValueId::from_word(*word)).to_bits();
+                *word = told(*key, ValueId::from_bits(*word)).to_bits();
             }
         });
     }

@@ -42,7 +42,7 @@ impl ValueId {
 
     /// Rebuilds a value from its raw word.
     #[inline]
-    pub(crate) const fn from_word(word: u64) -> ValueId {
+    pub(crate) const fn from_bits(word: u64) -> ValueId {
         ValueId(word)
     }
 

@@ -203,7 +203,7 @@ impl Columns {
 
     /// A column without rows is one that is not there.
     fn finish(self) -> (TxnColumns, OpColumns) {
-        let names = self.names.into_iter().map(ValueId::from_word).collect();
+        let names = self.names.into_iter().map(ValueId::from_bits).collect();
         let txns = TxnColumns {
             sessions: self.sessions,
             op_ends: self.op_ends,

@@ -27,7 +27,7 @@ impl Shift {
     pub(super) fn word(&self, kind: OpKind, word: u64, maps: &Maps) -> u64 {
         match kind {
             OpKind::Read | OpKind::Write | OpKind::Append | OpKind::Delete => {
-                maps.value(ValueId::from_word(word)).to_bits()
+                maps.value(ValueId::from_bits(word)).to_bits()
             }
             OpKind::InsertIfAbsent | OpKind::CompareAndSet => word + self.conditionals,
             OpKind::PredicateRead | OpKind::PredicateWrite => word + self.predicates.row_ops,
