@@ -116,7 +116,7 @@ impl History {
             OpKind::Delete => Op::Delete { key },
             OpKind::Append => Op::Append { key, element: value },
             OpKind::ReadList => {
-                let list = ListRef::from_word(word);
+                let list = ListRef::from_bits(word);
                 Op::ReadList { key, elements: Some(self.ops.lists.get(key.0, list)) }
             }
             OpKind::ReadListUnobserved => Op::ReadList { key, elements: None },

@@ -13,7 +13,7 @@ const COPY: u64 = 1 << 63;
 
 impl ListRef {
     /// Rebuilds a reference from its column word.
-    pub(crate) const fn from_word(word: u64) -> ListRef {
+    pub(crate) const fn from_bits(word: u64) -> ListRef {
         ListRef(word)
     }
 
