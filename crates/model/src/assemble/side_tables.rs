@@ -14,7 +14,7 @@ use crate::table::ValueId;
 /// How the words of a batch change.
 pub(super) struct Shift {
     /// Not at all: so in almost every history.
-    pub(super) keeps_words: bool,
+    pub(super) keeps_values: bool,
     /// Where its conditional writes begin among the joined ones.
     conditionals: u64,
     /// Where its predicate operations do.
@@ -63,8 +63,8 @@ pub(super) fn gather_side_tables(
         };
         let predicates =
             ops.predicates.append(std::mem::take(&mut batch.ops.predicates), row, value);
-        let keeps_words = maps.values.is_empty() && !has_side_tables;
-        shifts.push(Shift { keeps_words, conditionals, predicates });
+        let keeps_values = maps.values.is_empty() && !has_side_tables;
+        shifts.push(Shift { keeps_values, conditionals, predicates });
     }
     shifts
 }
