@@ -52,7 +52,7 @@ fn copy(source: &OpColumns, from: Range<usize>, to: Rows<'_>, maps: &Maps, shift
     words.copy_from_slice(&source.words[from]);
     if !shift.keeps_values {
         for (word, kind) in words.iter_mut().zip(kinds) {
-            *word = shift.word(*kind, *word, maps);
+            *word = shift.encoded(*kind, *word, maps);
         }
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct Shift {
 impl Shift {
     /// The word of an operation in the joined tables. That of a list stays: those for which that is
     /// wrong are gathered afterwards.
-    pub(super) fn word(&self, kind: OpKind, word: u64, maps: &Maps) -> u64 {
+    pub(super) fn encoded(&self, kind: OpKind, word: u64, maps: &Maps) -> u64 {
         match kind {
             OpKind::Read | OpKind::Write | OpKind::Append | OpKind::Delete => {
                 maps.value(ValueId::from_bits(word)).to_bits()
