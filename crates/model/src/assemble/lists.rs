@@ -54,7 +54,13 @@ impl Pools {
     }
 
     /// The word of a list read that comes next in the order of arrival.
-    pub(super) fn word(&mut self, source: &OpColumns, from: usize, key: u32, maps: &Maps) -> u64 {
+    pub(super) fn encoded(
+        &mut self,
+        source: &OpColumns,
+        from: usize,
+        key: u32,
+        maps: &Maps,
+    ) -> u64 {
         debug_assert_eq!(source.kinds[from], OpKind::ReadList);
         let list = ListRef::from_bits(source.words[from]);
         let is_disputed = self.is_disputed.get(key as usize).is_some_and(|disputed| *disputed);

@@ -91,7 +91,7 @@ pub(super) fn gather_notes(
         for (from, to) in from.zip(to) {
             if source.kinds[from] == OpKind::ReadList {
                 let (key, maps) = (ops.keys[to].0, &tables.maps[arrival.batch]);
-                ops.words[to] = pools.word(source, from, key, maps);
+                ops.words[to] = pools.encoded(source, from, key, maps);
             }
             copy_notes(source, from, ops, to);
         }
