@@ -110,7 +110,7 @@ impl<'h> Registers<'h> {
         if !result.verdict.is_violated() && !open.is_empty() {
             result = self.by_outcomes(items.options(), level, &open).unwrap_or(result);
         }
-        let result = self.view.told_of(self.history, result);
+        let result = self.view.result_of(self.history, result);
         match (&result.verdict, self.met.first()) {
             // They were never searched for: the order of versions depends on what reads saw, or nobody who
             // may be the source of one can have committed.

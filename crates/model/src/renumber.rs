@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 impl ItemView {
     /// What was decided about the view, told of the history that it is a view of.
-    pub fn told_of(&self, original: &History, result: LevelResult) -> LevelResult {
+    pub fn result_of(&self, original: &History, result: LevelResult) -> LevelResult {
         let renumber = Renumber { view: self, original };
         let engine = match result.engine {
             Engine::Strong { blind } => Engine::Strong { blind: renumber.maybe(blind) },
@@ -209,7 +209,7 @@ mod tests {
             engine: Engine::Strong { blind: Some(OpId(3)) },
             verdict: Verdict::Violated(Findings::new(anomalies.to_vec(), true)),
         };
-        let told = view.told_of(&original, result);
+        let told = view.result_of(&original, result);
         assert_eq!(told.engine, Engine::Strong { blind: Some(OpId(2)) });
         let evidence: Vec<_> =
             told.verdict.anomalies().iter().map(|anomaly| anomaly.evidence.clone()).collect();

@@ -250,7 +250,7 @@ impl BlackBox<'_> {
 
     /// What was decided of a view, told of the history.
     fn told(&self, view: &ItemView, result: LevelResult) -> LevelResult {
-        let mut told = view.told_of(self.history, result);
+        let mut told = view.result_of(self.history, result);
         if let Some(candidates) = self.candidates.get() {
             let Self { history, .. } = *self;
             naming::Naming { history, candidates, level: told.level }.rename(&mut told.verdict);
