@@ -78,7 +78,8 @@ pub struct RunRecord {
     /// What the database claims for this setting and workload.
     pub claim: Vec<Level>,
     /// Where the claim comes from, in words.
-    pub claim_words: String,
+    #[serde(rename = "claim_words")]
+    pub claim_source: String,
     /// The levels that were asked for by name instead of the claim.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<Level>,

@@ -131,7 +131,7 @@ fn what_was_tested(report: &Report<'_>, run: Option<&RunRecord>) -> String {
         ["Database", &of_run(product)],
         ["Isolation setting", &of_run(|run| run.isolation.clone())],
         ["What it claims to give", &of_run(claimed)],
-        ["Source of the claim", &of_run(|run| run.claim_words.clone())],
+        ["Source of the claim", &of_run(|run| run.claim_source.clone())],
         ["Nodes", &of_run(|run| run.urls.join(", "))],
         ["Workload", &of_run(workload)],
         ["Seed", &of_run(|run| run.seed.clone())],
@@ -294,7 +294,7 @@ mod tests {
             seed: "7".to_owned(),
             replay: "isolario run --db postgres://u@h/db --seed 7".to_owned(),
             claim: vec![Level::SnapshotIsolation],
-            claim_words: "the manual, 13.2.2".to_owned(),
+            claim_source: "the manual, 13.2.2".to_owned(),
             verdicts: vec![RunVerdict {
                 level: Level::SnapshotIsolation,
                 verdict: VerdictKind::Violated,

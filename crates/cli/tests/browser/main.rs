@@ -274,7 +274,7 @@ fn record() -> RunRecord {
         ],
         check_ms: Some(300.0),
         claim: vec![Level::ReadCommitted],
-        claim_words: "its documentation".to_owned(),
+        claim_source: "its documentation".to_owned(),
         ..RunRecord::default()
     }
 }

@@ -30,7 +30,7 @@ pub struct Examination {
 
 /// What a run was asked, as its record tells; a check of its history answers the same.
 pub fn recorded_ask(record: &RunRecord) -> (Ask, Claim) {
-    let claim = Claim { levels: record.claim.clone(), words: record.claim_words.clone() };
+    let claim = Claim { levels: record.claim.clone(), words: record.claim_source.clone() };
     let named = record.asked.clone();
     let ask = match (record.asked_all, named.is_empty()) {
         (true, _) => Ask::Levels { levels: supported().to_vec(), named },

@@ -81,7 +81,7 @@ fn finished_seconds(run: &RunRecord) -> &[Second] {
 }
 
 fn claim(run: &RunRecord) -> String {
-    match (&run.claim[..], run.claim_words.as_str()) {
+    match (&run.claim[..], run.claim_source.as_str()) {
         ([], words) => words.to_owned(),
         (levels, "") => listed(levels),
         (levels, words) => format!("{} ({words})", listed(levels)),

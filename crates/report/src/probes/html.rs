@@ -48,7 +48,7 @@ impl ProbeTable {
                 "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>",
                 Escaped(&setting.isolation),
                 named(&setting.claims),
-                Escaped(&setting.claim_words),
+                Escaped(&setting.claim_source),
                 named(&setting.in_effect)
             )?;
         }

@@ -90,7 +90,7 @@ impl<'a> Setting<'a> {
         Setting {
             isolation: &setting.isolation,
             claims: levels(&setting.claims),
-            claim_words: &setting.claim_words,
+            claim_words: &setting.claim_source,
             in_effect: levels(&setting.in_effect),
             moving_sessions: setting.moving.as_ref().map(|moving| Moving {
                 claims: levels(&moving.claims),

@@ -38,7 +38,7 @@ pub struct ProbeSetting {
     /// The strongest levels that it claims to give; none where it claims nothing.
     pub claims: Vec<Level>,
     /// Where that is from.
-    pub claim_words: String,
+    pub claim_source: String,
     /// The strongest levels that no probe rules out whose sessions stay at their node.
     pub in_effect: Vec<Level>,
     /// The same of sessions that move between nodes, if some did.

@@ -7,7 +7,7 @@ fn table() -> ProbeTable {
     let setting = |isolation: &str, claims: &[Level], in_effect: &[Level]| ProbeSetting {
         isolation: isolation.into(),
         claims: claims.to_vec(),
-        claim_words: "says <its> manual".into(),
+        claim_source: "says <its> manual".into(),
         in_effect: in_effect.to_vec(),
         moving: None,
     };
