@@ -6,7 +6,7 @@ use crate::op::{Op, OpInput, OpKind, OpNotes, Outcome, TxnEnd, TxnStart, Version
 use crate::sink::{Meta, SinkError, TxnSink};
 use crate::table::{NameTable, ValueId, ValueTable};
 use crate::value::ValueRef;
-use crate::{History, KeyId, Row, RowInput, VersionId};
+use crate::{History, KeyId, PredicateRow, RowInput, VersionId};
 
 /// Transactions in the order they arrived, in columns with name tables of their own.
 ///
@@ -135,7 +135,7 @@ impl Batch {
             let key = KeyId(self.keys.intern(row.key));
             let value = self.values.intern(row.value);
             let version = row.version.map_or(VersionId::NONE, |name| self.version_id(name));
-            self.ops.predicates.push_row(Row { key, value, version });
+            self.ops.predicates.push_row(PredicateRow { key, value, version });
         }
     }
 

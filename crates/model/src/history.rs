@@ -9,8 +9,8 @@ use rayon::prelude::*;
 use crate::columns::{OpColumns, TxnColumns, TxnTexts};
 use crate::lists::ListRef;
 use crate::op::{
-    Op, OpInput, OpKind, OpNotes, OpView, Outcome, Row, RowInput, RowView, Stamp, TxnEnd, TxnStart,
-    VersionRef,
+    Op, OpInput, OpKind, OpNotes, OpView, Outcome, PredicateRow, RowInput, RowView, Stamp, TxnEnd,
+    TxnStart, VersionRef,
 };
 use crate::sink::{Clock, Initial, Meta, SinkError, TxnSink};
 use crate::table::{NameTable, ValueId, ValueTable};
@@ -490,7 +490,7 @@ impl History {
 
     /// A row of a predicate operation with the user's own names.
     pub fn row_input(&self, row: &RowView) -> RowInput<'_> {
-        Row {
+        PredicateRow {
             key: self.key_name(row.key),
             value: self.value(row.value),
             version: self.row_version(row),

@@ -83,8 +83,8 @@ pub use items::{ItemView, MatchedRow, MatchedValue};
 pub use join::{JoinError, Joiner};
 pub use level::{Level, LevelSet, Needs, Nodes, OpFamily, Shape, Visible};
 pub use op::{
-    Op, OpInput, OpKind, OpNotes, OpView, Outcome, Row, RowInput, RowView, Stamp, StatedOrder,
-    StatedSet, TxnEnd, TxnStart, VersionRef, VersionSet,
+    Op, OpInput, OpKind, OpNotes, OpView, Outcome, PredicateRow, RowInput, RowView, Stamp,
+    StatedOrder, StatedSet, TxnEnd, TxnStart, VersionRef, VersionSet,
 };
 pub use part::HistoryPart;
 pub use promised_order::{PromisedOrder, PromisedPoints};

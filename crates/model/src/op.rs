@@ -77,7 +77,7 @@ pub enum Op<'a, K, V, W> {
         /// Which rows were asked for.
         predicate: &'a Predicate,
         /// The rows that came back.
-        rows: Option<&'a [Row<K, V, W>]>,
+        rows: Option<&'a [PredicateRow<K, V, W>]>,
     },
     /// A write to all rows that satisfy a predicate.
     PredicateWrite {
@@ -85,7 +85,7 @@ pub enum Op<'a, K, V, W> {
         predicate: &'a Predicate,
         /// The rows that were written, with their new values; *nil* for deleted ones. Without rows
         /// the client does not know which.
-        rows: Option<&'a [Row<K, V, W>]>,
+        rows: Option<&'a [PredicateRow<K, V, W>]>,
     },
     /// A function over all rows that satisfy a predicate.
     Aggregate {
@@ -100,7 +100,7 @@ pub enum Op<'a, K, V, W> {
 
 /// A row that a predicate operation read or wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row<K, V, W> {
+pub struct PredicateRow<K, V, W> {
     /// What the row is called by: its table and primary key.
     pub key: K,
     /// What it held, or holds from now on.
@@ -110,16 +110,16 @@ pub struct Row<K, V, W> {
 }
 
 /// A row with the user's own names.
-pub type RowInput<'a> = Row<ValueRef<'a>, ValueRef<'a>, Option<VersionRef>>;
+pub type RowInput<'a> = PredicateRow<ValueRef<'a>, ValueRef<'a>, Option<VersionRef>>;
 
 /// A row of a [`History`](crate::History). Its version is [`VersionId::NONE`] where its value says
 /// which one it is.
-pub type RowView = Row<KeyId, ValueId, VersionId>;
+pub type RowView = PredicateRow<KeyId, ValueId, VersionId>;
 
 impl<'a> RowInput<'a> {
     /// A row whose version is known by its value.
     pub fn new(key: impl Into<ValueRef<'a>>, value: impl Into<ValueRef<'a>>) -> RowInput<'a> {
-        Row { key: key.into(), value: value.into(), version: None }
+        PredicateRow { key: key.into(), value: value.into(), version: None }
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::borrow::Cow;
 
-use isolario_model::{Op, OpInput, OpNotes, Row, RowInput, SinkError, ValueRef, VersionRef};
+use isolario_model::{
+    Op, OpInput, OpNotes, PredicateRow, RowInput, SinkError, ValueRef, VersionRef,
+};
 
 use super::bytes::Datum;
 use super::layout::{inexpressible, unknown};
@@ -297,7 +299,7 @@ fn get_value_if<'b>(
 }
 
 /// A row of a predicate operation.
-type RowDatum<'b> = Row<Datum<'b>, Datum<'b>, Option<VersionRef>>;
+type RowDatum<'b> = PredicateRow<Datum<'b>, Datum<'b>, Option<VersionRef>>;
 
 /// The rows of a predicate operation in this state.
 fn get_rows<'b>(
@@ -317,13 +319,13 @@ fn get_rows<'b>(
             true => Some(parts.version()?),
             false => None,
         };
-        rows.push(Row { key, value, version });
+        rows.push(PredicateRow { key, value, version });
     }
     Ok(Some(rows))
 }
 
 fn borrow<'r>(row: &'r RowDatum<'_>) -> RowInput<'r> {
-    Row { key: row.key.as_ref(), value: row.value.as_ref(), version: row.version }
+    PredicateRow { key: row.key.as_ref(), value: row.value.as_ref(), version: row.version }
 }
 
 /// The kinds of version names by number.

@@ -1,6 +1,6 @@
 //! Operations as JSON arrays: a tag, then what it needs.
 
-use isolario_model::{Op, OpInput, Row, RowInput, ValueRef};
+use isolario_model::{Op, OpInput, PredicateRow, RowInput, ValueRef};
 
 use super::value::{prepare, value, version};
 use crate::error::Fault;
@@ -227,7 +227,7 @@ impl<'f> Decoder<'f, '_> {
                         }
                     };
                     let (key, value) = (value(self.form, key), value(self.form, new));
-                    rows.push(Row { key, value, version: name });
+                    rows.push(PredicateRow { key, value, version: name });
                 }
                 Some(Some(rows))
             }

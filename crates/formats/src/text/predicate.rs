@@ -4,7 +4,7 @@
 //! The predicate is SQL and goes on to the arrow. One that is in no form of our language of
 //! predicates stands in quotes, and nothing is known of it but that equal texts are the same.
 
-use isolario_model::{Aggregate, Op, OpInput, Predicate, Row, RowInput, VersionRef};
+use isolario_model::{Aggregate, Op, OpInput, Predicate, PredicateRow, RowInput, VersionRef};
 
 use super::parser::{Datum, Parser};
 use super::token::Token;
@@ -14,7 +14,7 @@ use crate::error::Fault;
 pub(super) type Send<'s> = &'s mut dyn FnMut(&OpInput<'_>) -> Result<(), Fault>;
 
 /// A row of an answer.
-type RowDatum<'a> = Row<Datum<'a>, Datum<'a>, Option<VersionRef>>;
+type RowDatum<'a> = PredicateRow<Datum<'a>, Datum<'a>, Option<VersionRef>>;
 
 impl<'a> Parser<'a> {
     /// `select` or `update`, of which the word is the token at hand.
@@ -129,7 +129,7 @@ impl<'a> Parser<'a> {
             self.expect_sign(':')?;
             let value = self.value()?;
             let version = if self.take_sign('@')? { Some(self.version()?) } else { None };
-            rows.push(Row { key, value, version });
+            rows.push(PredicateRow { key, value, version });
             if !self.take_sign(',')? {
                 self.skip_line_ends()?;
                 self.expect_sign('}')?;
@@ -159,7 +159,7 @@ impl<'a> Parser<'a> {
 }
 
 fn borrow<'r>(row: &'r RowDatum<'_>) -> RowInput<'r> {
-    Row { key: row.key.as_ref(), value: row.value.as_ref(), version: row.version }
+    PredicateRow { key: row.key.as_ref(), value: row.value.as_ref(), version: row.version }
 }
 
 /// Where the call that a text begins with ends: behind the parenthesis that closes its first one.

@@ -1,8 +1,8 @@
 //! Random transactions of every kind of operation, whole and in pieces.
 
 use isolario_model::{
-    Aggregate, Decimal, Op, OpInput, OpNotes, Outcome, Predicate, Row, RowInput, Stamp, Tuple,
-    TxnEnd, TxnSink, TxnStart, Value, ValueRef, VersionRef,
+    Aggregate, Decimal, Op, OpInput, OpNotes, Outcome, Predicate, PredicateRow, RowInput, Stamp,
+    Tuple, TxnEnd, TxnSink, TxnStart, Value, ValueRef, VersionRef,
 };
 use isolario_predicate::{Comparison, Expr, Literal};
 use proptest::prelude::*;
@@ -23,15 +23,15 @@ pub enum TestOp {
 }
 
 /// A row that owns its names.
-pub type TestRow = Row<Value, Value, Option<VersionRef>>;
+pub type TestRow = PredicateRow<Value, Value, Option<VersionRef>>;
 
 impl TestOp {
     /// Hands over the operation as a sink takes it.
     pub fn with_input<R>(&self, take: impl FnOnce(&OpInput<'_>) -> R) -> R {
         fn rows(rows: &[TestRow]) -> Vec<RowInput<'_>> {
             let borrow = |row| {
-                let Row { key, value, version }: &TestRow = row;
-                Row { key: key.as_ref(), value: value.as_ref(), version: *version }
+                let PredicateRow { key, value, version }: &TestRow = row;
+                PredicateRow { key: key.as_ref(), value: value.as_ref(), version: *version }
             };
             rows.iter().map(borrow).collect()
         }
@@ -168,7 +168,7 @@ fn value() -> impl Strategy<Value = Value> {
 
 fn rows() -> impl Strategy<Value = Option<Vec<TestRow>>> {
     let row = (value(), value(), prop::option::weighted(0.3, version()));
-    let row = row.prop_map(|(key, value, version)| Row { key, value, version });
+    let row = row.prop_map(|(key, value, version)| PredicateRow { key, value, version });
     prop::option::of(prop::collection::vec(row, 0..4))
 }
 

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use isolario_model::{
-    Aggregate, Batch, History, Initial, Meta, Op, Outcome, Predicate, PromisedOrder, Row, RowInput,
-    RowRef, SinkError, Stamp, Tuple, TxnEnd, TxnId, TxnSink, TxnStart, Value, ValueRef,
+    Aggregate, Batch, History, Initial, Meta, Op, Outcome, Predicate, PredicateRow, PromisedOrder,
+    RowInput, RowRef, SinkError, Stamp, Tuple, TxnEnd, TxnId, TxnSink, TxnStart, Value, ValueRef,
 };
 use isolario_predicate::{Comparison, Dialect, Expr, ExprError, Literal};
 
@@ -311,7 +311,7 @@ impl Done {
         let rows: Vec<RowInput<'_>> = keys
             .iter()
             .zip(&self.rows)
-            .map(|(key, (_, value))| Row {
+            .map(|(key, (_, value))| PredicateRow {
                 key: key.as_ref(),
                 value: value.as_ref(),
                 version: None,

@@ -2,7 +2,8 @@
 
 use isolario_model::{
     Aggregate, Batch, Clock, Decimal, History, Initial, Meta, Op, OpInput, OpNotes, Outcome,
-    Predicate, Row, Stamp, TupleParts, TxnEnd, TxnSink, TxnStart, Value, ValueRef, VersionRef,
+    Predicate, PredicateRow, Stamp, TupleParts, TxnEnd, TxnSink, TxnStart, Value, ValueRef,
+    VersionRef,
 };
 use isolario_verify::proof::Digest;
 
@@ -77,7 +78,7 @@ fn everything_that_can_matter_to_a_verdict_changes_the_digest() {
     let (count, exists) = (&Aggregate::Count, &Aggregate::Exists);
     let versions =
         [None, Some(VersionRef::Initial), Some(VersionRef::ByWrite { write: 1, value: 2 })];
-    let rows = versions.map(|version| Row { key: X, value: ONE, version });
+    let rows = versions.map(|version| PredicateRow { key: X, value: ONE, version });
     let variants = [
         One::default(),
         meta(Initial::Value(Value::Int(0)), Clock::Nanoseconds),

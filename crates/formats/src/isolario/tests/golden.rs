@@ -7,8 +7,9 @@
 use std::sync::LazyLock;
 
 use isolario_model::{
-    Aggregate, Clock, History, Initial, Meta, Op, OpInput, OpNotes, Outcome, Predicate, Row,
-    RowInput, SinkError, Stamp, TxnEnd, TxnSink, TxnStart, Value, ValueRef, VersionRef,
+    Aggregate, Clock, History, Initial, Meta, Op, OpInput, OpNotes, Outcome, Predicate,
+    PredicateRow, RowInput, SinkError, Stamp, TxnEnd, TxnSink, TxnStart, Value, ValueRef,
+    VersionRef,
 };
 
 use super::{history, load, read, write};
@@ -21,8 +22,8 @@ const KEY: ValueRef<'_> = ValueRef::Text("x");
 
 fn ops() -> Vec<OpInput<'static>> {
     const ROWS: &[RowInput<'_>] = &[
-        Row { key: KEY, value: ValueRef::Nil, version: None },
-        Row { key: ValueRef::Int(2), value: ValueRef::Bool(true), version: None },
+        PredicateRow { key: KEY, value: ValueRef::Nil, version: None },
+        PredicateRow { key: ValueRef::Int(2), value: ValueRef::Bool(true), version: None },
     ];
     static PREDICATES: LazyLock<[Predicate; 3]> =
         LazyLock::new(|| ["v > 1", "v < 1", "true"].map(Predicate::from_sql));
