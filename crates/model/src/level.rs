@@ -148,7 +148,7 @@ pub enum Visible {
 }
 
 /// One row of the table of levels.
-struct Row {
+struct LevelRow {
     level: Level,
     name: &'static str,
     aliases: &'static [&'static str],
@@ -198,8 +198,8 @@ use Level::{
 /// In the order of the declaration, so that a level is its own index.
 ///
 /// The book's page on levels argues for those implications that are not in the papers.
-static TABLE: [Row; 18] = [
-    Row {
+static TABLE: [LevelRow; 18] = [
+    LevelRow {
         level: ReadUncommitted,
         name: "read-uncommitted",
         aliases: &["ru", "pl-1"],
@@ -209,7 +209,7 @@ static TABLE: [Row; 18] = [
         needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
         shape: ordered(Visible::Nothing),
     },
-    Row {
+    LevelRow {
         level: StrongReadUncommitted,
         name: "strong-read-uncommitted",
         aliases: &["strong-ru", "strong-pl-1"],
@@ -219,7 +219,7 @@ static TABLE: [Row; 18] = [
         needs: Needs { times: true, version_order: true, ..needs(SINGLE_KEYS) },
         shape: Shape { real_time: true, ..ordered(Visible::Nothing) },
     },
-    Row {
+    LevelRow {
         level: AdyaReadCommitted,
         name: "adya-read-committed",
         aliases: &["pl-2"],
@@ -229,7 +229,7 @@ static TABLE: [Row; 18] = [
         needs: needs(SINGLE_KEYS),
         shape: ordered(Visible::Nothing),
     },
-    Row {
+    LevelRow {
         level: StrongAdyaReadCommitted,
         name: "strong-adya-read-committed",
         aliases: &["strong-pl-2"],
@@ -239,7 +239,7 @@ static TABLE: [Row; 18] = [
         needs: Needs { times: true, ..needs(SINGLE_KEYS) },
         shape: Shape { real_time: true, ..ordered(Visible::Nothing) },
     },
-    Row {
+    LevelRow {
         level: ReadCommitted,
         name: "read-committed",
         aliases: &["rc"],
@@ -249,7 +249,7 @@ static TABLE: [Row; 18] = [
         needs: needs(SINGLE_KEYS),
         shape: ordered(Visible::EarlierReads),
     },
-    Row {
+    LevelRow {
         level: CutIsolation,
         name: "cut-isolation",
         aliases: &["ci"],
@@ -259,7 +259,7 @@ static TABLE: [Row; 18] = [
         needs: needs(SINGLE_KEYS),
         shape: Shape { nodes: Nodes::None, ..ordered(Visible::Nothing) },
     },
-    Row {
+    LevelRow {
         level: ReadAtomic,
         name: "read-atomic",
         aliases: &["ra"],
@@ -269,7 +269,7 @@ static TABLE: [Row; 18] = [
         needs: needs(SINGLE_KEYS),
         shape: ordered(Visible::Direct),
     },
-    Row {
+    LevelRow {
         level: Causal,
         name: "causal",
         aliases: &["cc", "tcc", "causal-consistency"],
@@ -279,7 +279,7 @@ static TABLE: [Row; 18] = [
         needs: needs(SINGLE_KEYS),
         shape: ordered(Visible::Causes),
     },
-    Row {
+    LevelRow {
         level: ConsistentView,
         name: "consistent-view",
         aliases: &["cv", "pl-2+"],
@@ -291,7 +291,7 @@ static TABLE: [Row; 18] = [
         needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
         shape: Shape { session_order: false, ..ordered(Visible::Dependencies) },
     },
-    Row {
+    LevelRow {
         level: ParallelSnapshotIsolation,
         name: "parallel-snapshot-isolation",
         aliases: &["psi"],
@@ -301,7 +301,7 @@ static TABLE: [Row; 18] = [
         needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
         shape: ordered(Visible::Dependencies),
     },
-    Row {
+    LevelRow {
         level: Prefix,
         name: "prefix",
         aliases: &["pc", "prefix-consistency"],
@@ -311,7 +311,7 @@ static TABLE: [Row; 18] = [
         needs: needs(AND_PREDICATES),
         shape: SNAPSHOTS,
     },
-    Row {
+    LevelRow {
         level: SnapshotIsolation,
         name: "snapshot-isolation",
         aliases: &["si"],
@@ -321,7 +321,7 @@ static TABLE: [Row; 18] = [
         needs: needs(AND_PREDICATES),
         shape: EXCLUSIVE_SNAPSHOTS,
     },
-    Row {
+    LevelRow {
         level: StrongSnapshotIsolation,
         name: "strong-snapshot-isolation",
         aliases: &["strong-si"],
@@ -331,7 +331,7 @@ static TABLE: [Row; 18] = [
         needs: Needs { times: true, ..needs(AND_PREDICATES) },
         shape: Shape { real_time: true, ..EXCLUSIVE_SNAPSHOTS },
     },
-    Row {
+    LevelRow {
         level: RepeatableRead,
         name: "repeatable-read",
         aliases: &["rr", "pl-2.99"],
@@ -341,7 +341,7 @@ static TABLE: [Row; 18] = [
         needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
         shape: ordered(Visible::Everything),
     },
-    Row {
+    LevelRow {
         level: StrongRepeatableRead,
         name: "strong-repeatable-read",
         aliases: &["strong-rr", "strong-pl-2.99"],
@@ -351,7 +351,7 @@ static TABLE: [Row; 18] = [
         needs: Needs { times: true, version_order: true, ..needs(SINGLE_KEYS) },
         shape: Shape { real_time: true, ..ordered(Visible::Everything) },
     },
-    Row {
+    LevelRow {
         level: Serializable,
         name: "serializable",
         aliases: &["ser", "pl-3", "serializability"],
@@ -361,7 +361,7 @@ static TABLE: [Row; 18] = [
         needs: needs(AND_PREDICATES),
         shape: ordered(Visible::Everything),
     },
-    Row {
+    LevelRow {
         level: StrictSerializable,
         name: "strict-serializable",
         aliases: &["sser", "strict-serializability"],
@@ -371,7 +371,7 @@ static TABLE: [Row; 18] = [
         needs: Needs { times: true, ..needs(AND_PREDICATES) },
         shape: Shape { real_time: true, ..ordered(Visible::Everything) },
     },
-    Row {
+    LevelRow {
         level: Linearizable,
         name: "linearizable",
         aliases: &["lin", "linearizability"],
@@ -393,7 +393,7 @@ impl Level {
         TABLE.iter().map(|row| row.level)
     }
 
-    fn row(self) -> &'static Row {
+    fn row(self) -> &'static LevelRow {
         &TABLE[self as usize]
     }
 
@@ -473,7 +473,7 @@ impl Level {
 
     /// The level of a full or short name.
     pub fn find(name: &str) -> Option<Level> {
-        let named = |row: &&Row| row.name == name || row.aliases.contains(&name);
+        let named = |row: &&LevelRow| row.name == name || row.aliases.contains(&name);
         TABLE.iter().find(named).map(|row| row.level)
     }
 }
