@@ -67,7 +67,7 @@ mod value;
 mod verdict;
 
 pub use anomaly::{AnomalyKind, AnomalyNames};
-pub use assemble::{Outline, Pieces, PlainFacts, PlainOps, PlainTxn, Room, Size};
+pub use assemble::{Outline, Pieces, PlainFacts, PlainOps, PlainSize, PlainTxn, Room};
 pub use assumption::{KeyAssumption, KeyAssumptions};
 pub use bad_times::ContradictoryTimes;
 pub use batch::Batch;

@@ -5,8 +5,8 @@
 //! the first time as tells their number.
 
 use isolario_model::{
-    History, KeyId, Meta, NameTable, OpKind, Outline, PlainFacts, PlainOps, PlainTxn, Room, Size,
-    ValueId, ValueRef,
+    History, KeyId, Meta, NameTable, OpKind, Outline, PlainFacts, PlainOps, PlainSize, PlainTxn,
+    Room, ValueId, ValueRef,
 };
 use rayon::prelude::*;
 
@@ -244,7 +244,7 @@ fn outline(block: &Block<Viewed<'_>>, names: &mut Names, txns: &mut TxnRows) -> 
     if sessions.len() != places {
         return None;
     }
-    let mut sizes = vec![Size::default(); sessions.len()];
+    let mut sizes = vec![PlainSize::default(); sessions.len()];
     let mut columns = Columns::of(block);
     for outcomes in block.outcomes.chunks(TXNS_AT_ONCE) {
         columns.take_txns(outcomes.len(), txns);

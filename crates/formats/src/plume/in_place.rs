@@ -7,8 +7,8 @@
 //! writes the file writes one transaction after the other.
 
 use isolario_model::{
-    History, KeyId, Meta, NameTable, OpKind, Outcome, Outline, PlainFacts, PlainOps, PlainTxn,
-    Room, Size, ValueId,
+    History, KeyId, Meta, NameTable, OpKind, Outcome, Outline, PlainFacts, PlainOps, PlainSize,
+    PlainTxn, Room, ValueId,
 };
 use memchr::memrchr;
 use rayon::prelude::*;
@@ -86,14 +86,14 @@ impl Survey {
     fn of(bytes: &[u8]) -> Option<Survey> {
         let mut names = Vec::new();
         let mut sessions = NameTable::default();
-        let mut sizes: Vec<Size> = Vec::new();
+        let mut sizes: Vec<PlainSize> = Vec::new();
         // The last transaction of each session: it is the one that goes on, if any does.
         let mut lasts: Vec<Option<u64>> = Vec::new();
         let mut scanner = Scanner::new(whole_chunk(bytes, 0));
         while let Some(line) = scanner.next().ok()? {
             let session = sessions.intern(line.owner.session.into()) as usize;
             if session == sizes.len() {
-                sizes.push(Size::default());
+                sizes.push(PlainSize::default());
                 lasts.push(None);
             }
             let name = Some(line.owner.txn?);

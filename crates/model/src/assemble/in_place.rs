@@ -23,14 +23,14 @@ pub struct Outline {
     /// Its sessions. It calls them by their numbers here.
     pub sessions: NameTable,
     /// How much there is of each of these sessions.
-    pub sizes: Vec<Size>,
+    pub sizes: Vec<PlainSize>,
     /// What is known of its transactions.
     pub facts: PlainFacts,
 }
 
 /// How much there is of a session in a part.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Size {
+pub struct PlainSize {
     /// Transactions.
     pub txns: usize,
     /// Their operations.
@@ -115,11 +115,11 @@ impl History {
 }
 
 /// How much there is of all parts together. None if nobody can count it.
-fn total(outlines: &[Outline]) -> Option<Size> {
+fn total(outlines: &[Outline]) -> Option<PlainSize> {
     let mut sizes = outlines.iter().flat_map(|outline| &outline.sizes);
-    sizes.try_fold(Size::default(), |total, size| {
+    sizes.try_fold(PlainSize::default(), |total, size| {
         let txns = total.txns.checked_add(size.txns)?;
-        Some(Size { txns, ops: total.ops.checked_add(size.ops)? })
+        Some(PlainSize { txns, ops: total.ops.checked_add(size.ops)? })
     })
 }
 
@@ -130,7 +130,7 @@ struct Stretch {
     part: usize,
     /// The number that the part calls the session by.
     own: usize,
-    size: Size,
+    size: PlainSize,
 }
 
 impl Stretch {
@@ -184,7 +184,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn new(size: Size, facts: PlainFacts) -> Columns {
+    fn new(size: PlainSize, facts: PlainFacts) -> Columns {
         let rows = |is_there: bool| if is_there { size.txns } else { 0 };
         Columns {
             sessions: vec![0; size.txns],
@@ -305,12 +305,12 @@ impl<'c> Rest<'c> {
 
     /// The next so many transactions, all of one session.
     fn take(&mut self, stretch: &Stretch) -> Place<'c> {
-        let Size { txns, ops } = stretch.size;
+        let PlainSize { txns, ops } = stretch.size;
         first(&mut self.sessions, txns).fill(stretch.session);
         let first_op = self.op;
         self.op += ops as u32;
         Place {
-            filled: Size::default(),
+            filled: PlainSize::default(),
             first_op,
             op_ends: first(&mut self.op_ends, txns),
             outcomes: first(&mut self.outcomes, txns),
@@ -347,7 +347,7 @@ pub struct Room<'c> {
 #[derive(Debug)]
 struct Place<'c> {
     /// How many transactions and operations are there already.
-    filled: Size,
+    filled: PlainSize,
     /// The number of its first operation.
     first_op: u32,
     op_ends: &'c mut [u32],
@@ -398,7 +398,7 @@ impl Room<'_> {
         put(place.lines, row, txn.line);
         put(place.starts, row, txn.start);
         put(place.finishes, row, txn.finish);
-        place.filled = Size { txns: row + 1, ops: ops_end };
+        place.filled = PlainSize { txns: row + 1, ops: ops_end };
         Some(())
     }
 
