@@ -5,8 +5,8 @@
 //! the first time as tells their number.
 
 use isolario_model::{
-    History, KeyId, Meta, NameTable, OpKind, Outline, PlainFacts, PlainOps, PlainSize, PlainTxn,
-    Room, ValueId, ValueRef,
+    History, KeyId, Meta, NameTable, OpKind, PlainFacts, PlainOps, PlainOutline, PlainSize,
+    PlainTxn, Room, ValueId, ValueRef,
 };
 use rayon::prelude::*;
 
@@ -29,7 +29,7 @@ pub(super) fn read(blocks: &[Frame<'_>], meta: &Meta, meter: &Meter) -> Option<H
         frame.require_intact().ok()?;
         memory.lend(|memory| memory.outline(frame))
     };
-    let outlines: Vec<Outline> = blocks.par_iter().map(outline).collect::<Option<_>>()?;
+    let outlines: Vec<PlainOutline> = blocks.par_iter().map(outline).collect::<Option<_>>()?;
     let keys = memory.lend(|memory| memory.first_keys(blocks))?;
     History::in_place(meta.clone(), keys, &outlines, |part, room| {
         memory.lend(|memory| memory.fill(&blocks[part], room))?;
@@ -67,7 +67,7 @@ impl Memory {
         block.is_some_and(|block| is_plain(&block) && plain_facts(&block).is_some())
     }
 
-    fn outline(&mut self, frame: &Frame<'_>) -> Option<Outline> {
+    fn outline(&mut self, frame: &Frame<'_>) -> Option<PlainOutline> {
         let Memory { unpacker, names, txns, .. } = self;
         let outline = unpacker.first(frame.content, |columns| {
             let (block, len) = Block::view_txns(columns)?;
@@ -231,7 +231,11 @@ fn replace<S, T>(
 }
 
 /// How much there is of each session. None if the block is not plain, as far as its transactions tell.
-fn outline(block: &Block<Viewed<'_>>, names: &mut Names, txns: &mut TxnRows) -> Option<Outline> {
+fn outline(
+    block: &Block<Viewed<'_>>,
+    names: &mut Names,
+    txns: &mut TxnRows,
+) -> Option<PlainOutline> {
     let facts = plain_facts(block)?;
     block.sessions.copy_to(names);
     let (mut sessions, mut places) = (NameTable::default(), 0);
@@ -254,7 +258,7 @@ fn outline(block: &Block<Viewed<'_>>, names: &mut Names, txns: &mut TxnRows) -> 
             size.ops = size.ops.checked_add(usize::try_from(*ops).ok()?)?;
         }
     }
-    Some(Outline { sessions, sizes, facts })
+    Some(PlainOutline { sessions, sizes, facts })
 }
 
 /// Which facts the transactions of a block have, if they all have the same ones, and these are plain.

@@ -7,8 +7,8 @@
 //! writes the file writes one transaction after the other.
 
 use isolario_model::{
-    History, KeyId, Meta, NameTable, OpKind, Outcome, Outline, PlainFacts, PlainOps, PlainSize,
-    PlainTxn, Room, ValueId,
+    History, KeyId, Meta, NameTable, OpKind, Outcome, PlainFacts, PlainOps, PlainOutline,
+    PlainSize, PlainTxn, Room, ValueId,
 };
 use memchr::memrchr;
 use rayon::prelude::*;
@@ -35,7 +35,7 @@ pub(super) fn read(bytes: &[u8], chunk_size: usize, meter: &Meter) -> Option<His
         next_line - survey.lines
     };
     let first_lines: Vec<u64> = surveys.iter().map(first_line).collect();
-    let outlines: Vec<Outline> = surveys.into_iter().map(|survey| survey.outline).collect();
+    let outlines: Vec<PlainOutline> = surveys.into_iter().map(|survey| survey.outline).collect();
     let memory = Spare::<Run>::default();
     let meta = Meta { initial: INITIAL, ..Meta::default() };
     History::in_place(meta, first_keys(bytes)?, &outlines, |part, room| {
@@ -75,7 +75,7 @@ fn split_at_runs(bytes: &[u8], size: usize) -> Vec<&[u8]> {
 
 /// What the ends of lines tell of a part.
 struct Survey {
-    outline: Outline,
+    outline: PlainOutline,
     /// The names of its transactions.
     names: Vec<u64>,
     lines: u64,
@@ -108,7 +108,7 @@ impl Survey {
         }
         let facts = PlainFacts { names: true, lines: true, ..PlainFacts::default() };
         let (_, lines) = scanner.place();
-        Some(Survey { outline: Outline { sessions, sizes, facts }, names, lines })
+        Some(Survey { outline: PlainOutline { sessions, sizes, facts }, names, lines })
     }
 }
 

@@ -19,7 +19,7 @@ use crate::value::ValueRef;
 
 /// What a part of a history holds: whole transactions, which come after those of the parts before.
 #[derive(Clone, Debug, Default)]
-pub struct Outline {
+pub struct PlainOutline {
     /// Its sessions. It calls them by their numbers here.
     pub sessions: NameTable,
     /// How much there is of each of these sessions.
@@ -86,12 +86,12 @@ impl History {
     pub fn in_place(
         meta: Meta,
         keys: NameTable,
-        outlines: &[Outline],
+        outlines: &[PlainOutline],
         fill: impl Fn(usize, &mut Room<'_>) -> Option<()> + Sync + Send,
     ) -> Option<History> {
         let facts = outlines.first()?.facts;
         let total = total(outlines)?;
-        let agrees = |outline: &Outline| {
+        let agrees = |outline: &PlainOutline| {
             outline.facts == facts && outline.sizes.len() == outline.sessions.len()
         };
         if total.txns > MAX_ROWS || total.ops > MAX_ROWS || !outlines.iter().all(agrees) {
@@ -115,7 +115,7 @@ impl History {
 }
 
 /// How much there is of all parts together. None if nobody can count it.
-fn total(outlines: &[Outline]) -> Option<PlainSize> {
+fn total(outlines: &[PlainOutline]) -> Option<PlainSize> {
     let mut sizes = outlines.iter().flat_map(|outline| &outline.sizes);
     sizes.try_fold(PlainSize::default(), |total, size| {
         let txns = total.txns.checked_add(size.txns)?;
@@ -136,7 +136,7 @@ struct Stretch {
 impl Stretch {
     /// All sessions, and the stretches of all parts in the order of the history: a session is in one
     /// piece, part by part.
-    fn in_order(outlines: &[Outline]) -> (NameTable, Vec<Stretch>) {
+    fn in_order(outlines: &[PlainOutline]) -> (NameTable, Vec<Stretch>) {
         let mut sessions = NameTable::default();
         let tables: Vec<&NameTable> = outlines.iter().map(|outline| &outline.sessions).collect();
         let maps = absorb_all(&mut sessions, &tables);
