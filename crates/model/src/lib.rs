@@ -67,7 +67,7 @@ mod value;
 mod verdict;
 
 pub use anomaly::{AnomalyKind, AnomalyNames};
-pub use assemble::{Pieces, PlainFacts, PlainOps, PlainOutline, PlainSize, PlainTxn, Room};
+pub use assemble::{Pieces, PlainBuffer, PlainFacts, PlainOps, PlainOutline, PlainSize, PlainTxn};
 pub use assumption::{KeyAssumption, KeyAssumptions};
 pub use bad_times::ContradictoryTimes;
 pub use batch::Batch;

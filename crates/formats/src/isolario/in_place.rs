@@ -5,8 +5,8 @@
 //! the first time as tells their number.
 
 use isolario_model::{
-    History, KeyId, Meta, NameTable, OpKind, PlainFacts, PlainOps, PlainOutline, PlainSize,
-    PlainTxn, Room, ValueId, ValueRef,
+    History, KeyId, Meta, NameTable, OpKind, PlainBuffer, PlainFacts, PlainOps, PlainOutline,
+    PlainSize, PlainTxn, ValueId, ValueRef,
 };
 use rayon::prelude::*;
 
@@ -99,7 +99,7 @@ impl Memory {
         Some(keys)
     }
 
-    fn fill(&mut self, frame: &Frame<'_>, room: &mut Room<'_>) -> Option<()> {
+    fn fill(&mut self, frame: &Frame<'_>, room: &mut PlainBuffer<'_>) -> Option<()> {
         let Memory { unpacker, names, key_numbers, txns, ops } = self;
         let block = Block::view(unpacker.all(frame.content).ok()?).ok()?;
         plain_facts(&block).filter(|_| is_plain(&block))?;
@@ -119,7 +119,7 @@ impl Memory {
 }
 
 /// Puts some transactions down.
-fn put(outcomes: &[u8], txns: &TxnRows, ops: &OpRows, room: &mut Room<'_>) -> Option<()> {
+fn put(outcomes: &[u8], txns: &TxnRows, ops: &OpRows, room: &mut PlainBuffer<'_>) -> Option<()> {
     // A fact is there for all or for none, for whom it does not count.
     let fact = |column: &[i64], row: usize| column.get(row).copied().unwrap_or_default();
     let mut end = 0;

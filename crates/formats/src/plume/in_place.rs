@@ -7,8 +7,8 @@
 //! writes the file writes one transaction after the other.
 
 use isolario_model::{
-    History, KeyId, Meta, NameTable, OpKind, Outcome, PlainFacts, PlainOps, PlainOutline,
-    PlainSize, PlainTxn, Room, ValueId,
+    History, KeyId, Meta, NameTable, OpKind, Outcome, PlainBuffer, PlainFacts, PlainOps,
+    PlainOutline, PlainSize, PlainTxn, ValueId,
 };
 use memchr::memrchr;
 use rayon::prelude::*;
@@ -154,7 +154,13 @@ struct Run {
 
 impl Run {
     #[inline]
-    fn push(&mut self, is_write: bool, key: u64, value: u64, room: &mut Room<'_>) -> Option<()> {
+    fn push(
+        &mut self,
+        is_write: bool,
+        key: u64,
+        value: u64,
+        room: &mut PlainBuffer<'_>,
+    ) -> Option<()> {
         self.kinds.push(if is_write { OpKind::Write } else { OpKind::Read });
         self.keys.push(room.key(key.into()));
         self.values.push(small(value)?);
@@ -167,7 +173,7 @@ impl Run {
         Owner { session, txn }: Owner,
         line: u64,
         sessions: &NameTable,
-        room: &mut Room<'_>,
+        room: &mut PlainBuffer<'_>,
     ) -> Option<()> {
         let session = sessions.find(session.into())?;
         let (outcome, name) = (Outcome::Committed, small(txn?)?);
@@ -192,7 +198,12 @@ fn small(number: u64) -> Option<ValueId> {
 }
 
 /// Writes the transactions of a part into its room.
-fn fill(chunk: Chunk<'_>, sessions: &NameTable, run: &mut Run, room: &mut Room<'_>) -> Option<()> {
+fn fill(
+    chunk: Chunk<'_>,
+    sessions: &NameTable,
+    run: &mut Run,
+    room: &mut PlainBuffer<'_>,
+) -> Option<()> {
     run.clear();
     let mut scanner = Scanner::new(chunk);
     let mut open: Option<(Owner, u64)> = None;

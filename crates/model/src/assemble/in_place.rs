@@ -87,7 +87,7 @@ impl History {
         meta: Meta,
         keys: NameTable,
         outlines: &[PlainOutline],
-        fill: impl Fn(usize, &mut Room<'_>) -> Option<()> + Sync + Send,
+        fill: impl Fn(usize, &mut PlainBuffer<'_>) -> Option<()> + Sync + Send,
     ) -> Option<History> {
         let facts = outlines.first()?.facts;
         let total = total(outlines)?;
@@ -100,7 +100,7 @@ impl History {
         let (sessions, stretches) = Stretch::in_order(outlines);
         let mut columns = Columns::new(total, facts);
         let rooms = columns.cut(&stretches, &keys, outlines.len());
-        let fill = |(part, mut room): (usize, Room<'_>)| {
+        let fill = |(part, mut room): (usize, PlainBuffer<'_>)| {
             fill(part, &mut room)?;
             room.is_full().then_some(room.more_keys)
         };
@@ -228,9 +228,9 @@ impl Columns {
         stretches: &[Stretch],
         keys: &'c NameTable,
         parts: usize,
-    ) -> Vec<Room<'c>> {
-        let room = || Room { keys, more_keys: NameTable::default(), sessions: Vec::new() };
-        let mut rooms: Vec<Room<'c>> = std::iter::repeat_with(room).take(parts).collect();
+    ) -> Vec<PlainBuffer<'c>> {
+        let room = || PlainBuffer { keys, more_keys: NameTable::default(), sessions: Vec::new() };
+        let mut rooms: Vec<PlainBuffer<'c>> = std::iter::repeat_with(room).take(parts).collect();
         let mut rest = Rest::of(self);
         for stretch in stretches {
             let place = rest.take(stretch);
@@ -334,7 +334,7 @@ fn first<'c, T>(rest: &mut &'c mut [T], rows: usize) -> &'c mut [T] {
 
 /// Room for the transactions of a part.
 #[derive(Debug)]
-pub struct Room<'c> {
+pub struct PlainBuffer<'c> {
     /// The keys that were known before.
     keys: &'c NameTable,
     /// Those of the part that were not.
@@ -361,7 +361,7 @@ struct Place<'c> {
     words: &'c mut [u64],
 }
 
-impl Room<'_> {
+impl PlainBuffer<'_> {
     /// The number by which the operations of the part call a key. Keys are asked for in the order in
     /// which they come up.
     #[inline]

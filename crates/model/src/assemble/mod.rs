@@ -18,7 +18,7 @@ use crate::sink::SinkError;
 use grouping::Grouping;
 use tables::Tables;
 
-pub use in_place::{PlainFacts, PlainOps, PlainOutline, PlainSize, PlainTxn, Room};
+pub use in_place::{PlainBuffer, PlainFacts, PlainOps, PlainOutline, PlainSize, PlainTxn};
 
 /// What the entries of a batch are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
