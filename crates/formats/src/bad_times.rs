@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use isolario_model::{Batch, History, Pieces, SinkError, TxnId};
+use isolario_model::{Batch, BatchEntries, History, SinkError, TxnId};
 
 use crate::{Loaded, Position, Problem, ReadError, Source};
 
@@ -33,7 +33,7 @@ impl BadTimes {
         if !piece.iter().any(Batch::has_contradictory_times) {
             return Ok(None);
         }
-        let history = History::from_batches(piece.to_vec(), Pieces::Whole)?;
+        let history = History::from_batches(piece.to_vec(), BatchEntries::Whole)?;
         // Without a name, a transaction is called by its position, which a piece does not tell.
         Ok(BadTimes::called(&history, |txn| match history.txn_name(txn) {
             Some(_) => history.txn_label(txn),

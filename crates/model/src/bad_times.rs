@@ -75,8 +75,8 @@ impl TxnColumns {
 mod tests {
     use super::*;
     use crate::testing::{Txn, batch, history, timed};
+    use crate::{BatchEntries, TxnEnd, TxnSink, TxnStart};
     use crate::{Outcome, ValueRef};
-    use crate::{Pieces, TxnEnd, TxnSink, TxnStart};
 
     #[test]
     fn both_times_are_left_out_whatever_the_outcome_and_are_listed() {
@@ -113,7 +113,7 @@ mod tests {
             batch.end(&TxnEnd { start, finish, ..TxnEnd::new(Outcome::Committed) }).unwrap();
         }
         assert!(!batch.has_contradictory_times());
-        let history = History::from_batches(vec![batch], Pieces::ByName).unwrap();
+        let history = History::from_batches(vec![batch], BatchEntries::ByName).unwrap();
         assert_eq!((history.txn_count(), history.contradictory_times().len()), (1, 1));
     }
 }

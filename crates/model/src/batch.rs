@@ -75,7 +75,7 @@ impl Batch {
 
     /// Groups what arrived by session and makes a history of it.
     pub fn build(self) -> Result<History, SinkError> {
-        History::from_batches(vec![self], crate::Pieces::Whole)
+        History::from_batches(vec![self], crate::BatchEntries::Whole)
     }
 
     /// The value word and kind of an operation, putting into the side tables what does not fit.

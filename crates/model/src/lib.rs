@@ -67,7 +67,9 @@ mod value;
 mod verdict;
 
 pub use anomaly::{AnomalyKind, AnomalyNames};
-pub use assemble::{Pieces, PlainBuffer, PlainFacts, PlainOps, PlainOutline, PlainSize, PlainTxn};
+pub use assemble::{
+    BatchEntries, PlainBuffer, PlainFacts, PlainOps, PlainOutline, PlainSize, PlainTxn,
+};
 pub use assumption::{KeyAssumption, KeyAssumptions};
 pub use bad_times::ContradictoryTimes;
 pub use batch::Batch;

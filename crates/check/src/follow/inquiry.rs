@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
-    Anomaly, Batch, Edge, Evidence, History, Inapplicable, KeyId, Level, LevelResult, Meta,
-    NameTable, Op, OpId, OpKind, Pieces, Reason, SinkError, TxnId, TxnSink, TxnStart, Value,
-    ValueId, ValueRef, Verdict, VersionOrder,
+    Anomaly, Batch, BatchEntries, Edge, Evidence, History, Inapplicable, KeyId, Level, LevelResult,
+    Meta, NameTable, Op, OpId, OpKind, Reason, SinkError, TxnId, TxnSink, TxnStart, Value, ValueId,
+    ValueRef, Verdict, VersionOrder,
 };
 
 use super::excerpt::Places;
@@ -145,7 +145,7 @@ impl Inquiry {
 
     /// Tells the next transactions of the history.
     pub fn add(&mut self, batches: Vec<Batch>) -> Result<(), SinkError> {
-        let history = History::from_batches(batches, Pieces::Whole)?;
+        let history = History::from_batches(batches, BatchEntries::Whole)?;
         self.meta.get_or_insert_with(|| history.meta().clone());
         let wanted = self.wanted_in(&history);
         self.census.add_keys(&history);

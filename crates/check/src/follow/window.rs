@@ -2,8 +2,8 @@
 //! initial ones.
 
 use isolario_model::{
-    Batch, History, Initial, KeyId, NameTable, Op, OpKind, Outcome, Pieces, SessionId, SinkError,
-    TxnId, TxnSink, TxnStart, Value, ValueId, ValueRef,
+    Batch, BatchEntries, History, Initial, KeyId, NameTable, Op, OpKind, Outcome, SessionId,
+    SinkError, TxnId, TxnSink, TxnStart, Value, ValueId, ValueRef,
 };
 
 use super::Unfit;
@@ -58,7 +58,7 @@ pub struct Figures {
 impl Census {
     /// Counts the next transactions of a history.
     pub fn count(&mut self, batches: Vec<Batch>) -> Result<(), SinkError> {
-        let history = History::from_batches(batches, Pieces::Whole)?;
+        let history = History::from_batches(batches, BatchEntries::Whole)?;
         self.add_keys(&history);
         self.has_times |= history.has_times();
         for session in history.sessions() {
@@ -205,7 +205,7 @@ impl Window {
         arrived: u64,
     ) -> Result<Window, SinkError> {
         let batches = kept.batch.into_iter().chain(new).collect();
-        let mut history = History::from_batches(batches, Pieces::Whole)?;
+        let mut history = History::from_batches(batches, BatchEntries::Whole)?;
         let mut origins = Vec::with_capacity(history.txn_count());
         let mut old = kept.origins.into_iter();
         for session in history.sessions() {

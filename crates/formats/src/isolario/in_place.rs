@@ -293,7 +293,7 @@ fn plain_facts<F: Form>(block: &Block<F>) -> Option<PlainFacts> {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::{Op, Outcome, Pieces, SinkError, TxnEnd, TxnSink, TxnStart};
+    use isolario_model::{BatchEntries, Op, Outcome, SinkError, TxnEnd, TxnSink, TxnStart};
 
     use super::super::fill::BlockSize;
     use super::super::frames::{Frames, Next};
@@ -341,7 +341,7 @@ mod tests {
 
     fn in_batches(blocks: &[Frame<'_>]) -> History {
         let batches = read_blocks(blocks, &Meta::default(), &Meter::default()).ok().unwrap();
-        History::from_batches(batches, Pieces::Whole).unwrap()
+        History::from_batches(batches, BatchEntries::Whole).unwrap()
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Reads a file: blocks on all cores, then the row records after them.
 
-use isolario_model::{Batch, History, Meta, Pieces, TxnSink};
+use isolario_model::{Batch, BatchEntries, History, Meta, TxnSink};
 use rayon::prelude::*;
 
 use super::block::Block;
@@ -53,7 +53,7 @@ fn history(
         rows.meta(&header.meta).map_err(Fault::refused(0))?;
         batches.push(rows);
     }
-    History::from_batches(batches, Pieces::Whole).map_err(Fault::refused(header.len))
+    History::from_batches(batches, BatchEntries::Whole).map_err(Fault::refused(header.len))
 }
 
 /// Blocks in parallel, errors in the order of the file.

@@ -17,7 +17,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use isolario_model::{History, Pieces, SinkError};
+use isolario_model::{BatchEntries, History, SinkError};
 use rayon::prelude::*;
 
 use crate::error::{Fault, utf8};
@@ -162,7 +162,7 @@ fn build(
     let mut paired: Vec<Paired> = parts.par_iter().map(read).collect::<Result<_, Fault>>()?;
     let warnings = pairing::finish(&Part::whole(input), &mut paired, syntax, &survey)?;
     let batches = paired.into_iter().map(|part| part.batch).collect();
-    let history = History::from_batches(batches, Pieces::Whole).map_err(Fault::refused(0))?;
+    let history = History::from_batches(batches, BatchEntries::Whole).map_err(Fault::refused(0))?;
     let mut ignored = survey.into_ignored();
     if syntax == Syntax::Log {
         let (count, first) = stream::other_lines(input);

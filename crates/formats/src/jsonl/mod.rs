@@ -11,7 +11,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use isolario_model::{Batch, History, Meta, Pieces, SinkError, TxnSink};
+use isolario_model::{Batch, BatchEntries, History, Meta, SinkError, TxnSink};
 use memchr::memmem;
 
 use crate::error::{Fault, utf8};
@@ -98,7 +98,7 @@ fn join(parts: Vec<Part>) -> Result<History, SinkError> {
     if let (Some(header), Some(first)) = (header, batches.first_mut()) {
         first.meta(&header)?;
     }
-    History::from_batches(batches, Pieces::Whole)
+    History::from_batches(batches, BatchEntries::Whole)
 }
 
 /// What some lines of a file say.

@@ -26,7 +26,7 @@ mod scan;
 mod write;
 
 use isolario_model::{
-    Batch, History, Initial, Meta, Op, Outcome, Pieces, SinkError, TxnEnd, TxnSink, TxnStart,
+    Batch, BatchEntries, History, Initial, Meta, Op, Outcome, SinkError, TxnEnd, TxnSink, TxnStart,
     Value, ValueRef,
 };
 
@@ -87,7 +87,7 @@ fn read_in_batches(bytes: &[u8], chunk_size: usize, meter: &Meter) -> Result<His
     if batches.is_empty() {
         batches.push(empty_batch(0)?);
     }
-    History::from_batches(batches, Pieces::ByName)
+    History::from_batches(batches, BatchEntries::ByName)
         .map_err(|error| Fault::new(place_of(&error, bytes).unwrap_or(0), error))
 }
 

@@ -6,7 +6,7 @@
 //! the beginning of one. Whether it was right is known once the chunk before has been read, and a
 //! chunk with a wrong guess is then read again.
 
-use isolario_model::{Batch, History, Pieces, TxnSink, Value, ValueRef};
+use isolario_model::{Batch, BatchEntries, History, TxnSink, Value, ValueRef};
 use memchr::memmem;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -40,7 +40,7 @@ pub(super) fn history(text: &str, size: usize, meter: &Meter) -> Option<History>
         batches.push(right.batch);
         place = Some(right.to);
     }
-    let history = History::from_batches(batches, Pieces::Whole).ok()?;
+    let history = History::from_batches(batches, BatchEntries::Whole).ok()?;
     has_distinct_names(&history).then_some(history)
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use isolario_formats::{LiveRecorder, Position, Stream, Target, find};
 use isolario_fuzz::arbitrary::{Facts, sample};
-use isolario_model::{Batch, History, Meta, Op, Outcome, Pieces, TxnEnd, TxnStart, ValueRef};
+use isolario_model::{Batch, BatchEntries, History, Meta, Op, Outcome, TxnEnd, TxnStart, ValueRef};
 
 const LINES: &str = concat!(
     "{\"isolario\": 2, \"initial\": 0}\n",
@@ -19,7 +19,7 @@ fn open(path: &Path, format: &str) -> Stream {
 }
 
 fn joined(batches: Vec<Batch>) -> History {
-    History::from_batches(batches, Pieces::Whole).unwrap()
+    History::from_batches(batches, BatchEntries::Whole).unwrap()
 }
 
 /// All that can be read now.

@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use isolario_check::{Settling, SettlingStep};
-use isolario_model::{Findings, History, Level, LevelResult, Nodes, Pieces, SinkError, Verdict};
+use isolario_model::{
+    BatchEntries, Findings, History, Level, LevelResult, Nodes, SinkError, Verdict,
+};
 use isolario_verify::Options;
 use isolario_verify::proof::{
     Excerpt, Further, Moment, OfWhole, Order as ProofOrder, OrderAt, OrderRefusal, OrderReplay,
@@ -237,7 +239,7 @@ fn for_each_piece(
         if piece.is_empty() {
             break;
         }
-        if take(&History::from_batches(piece, Pieces::Whole)?)?.is_break() {
+        if take(&History::from_batches(piece, BatchEntries::Whole)?)?.is_break() {
             return Ok(());
         }
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use isolario_formats::{Stream, Target, find};
-use isolario_model::{Batch, History, Pieces, TxnId, TxnSink, Value};
+use isolario_model::{Batch, BatchEntries, History, TxnId, TxnSink, Value};
 
 use super::reader::Reader;
 use super::{FollowError, Input, failed};
@@ -90,7 +90,7 @@ impl Runs {
             if is_over {
                 batches.push(reader.close()?);
             }
-            let history = History::from_batches(batches, Pieces::Whole)?;
+            let history = History::from_batches(batches, BatchEntries::Whole)?;
             runs.add(&history, &mut keys).map_err(|error| failed(parent, error))?;
         }
         Ok(runs)
@@ -220,7 +220,7 @@ impl Open {
             return Ok(());
         }
         let piece = self.stream.next_piece()?;
-        self.history = History::from_batches(piece, Pieces::Whole)?;
+        self.history = History::from_batches(piece, BatchEntries::Whole)?;
         (self.order, self.passed) = (sorted(&self.history, &mut self.keys), 0);
         Ok(())
     }

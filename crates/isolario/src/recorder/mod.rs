@@ -37,8 +37,8 @@ use std::time::Instant;
 
 use isolario_check::{Options, check};
 use isolario_model::{
-    Batch, Contention, History, Initial, Level, LevelResult, Meta, Op, OpInput, Outcome, Pieces,
-    SinkError, TxnEnd, TxnSink, TxnStart,
+    Batch, BatchEntries, Contention, History, Initial, Level, LevelResult, Meta, Op, OpInput,
+    Outcome, SinkError, TxnEnd, TxnSink, TxnStart,
 };
 use isolario_report::Report;
 use isolario_report::words::too_few_overlapped;
@@ -114,7 +114,7 @@ impl Recorder {
         for log in lock(&self.shared.logs).iter() {
             batches.push(lock(log).snapshot()?);
         }
-        History::from_batches(batches, Pieces::Whole)
+        History::from_batches(batches, BatchEntries::Whole)
     }
 
     /// Decides a level for what was recorded so far.

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Pieces;
+use super::BatchEntries;
 use super::tables::Tables;
 use crate::batch::Batch;
 use crate::sink::SinkError;
@@ -43,11 +43,11 @@ impl Grouping {
     pub(super) fn new(
         batches: &[Batch],
         tables: &Tables,
-        pieces: Pieces,
+        pieces: BatchEntries,
     ) -> Result<Grouping, SinkError> {
         let (txn_of, txn_sessions) = match pieces {
-            Pieces::Whole => whole_txns(batches, tables),
-            Pieces::ByName => name_pieces(batches, tables)?,
+            BatchEntries::Whole => whole_txns(batches, tables),
+            BatchEntries::ByName => name_pieces(batches, tables)?,
         };
         let (rank_of, session_ends) = rank_by_session(&txn_sessions, tables.sessions.len());
         let mut ranks = txn_of;

@@ -22,7 +22,7 @@ pub use in_place::{PlainBuffer, PlainFacts, PlainOps, PlainOutline, PlainSize, P
 
 /// What the entries of a batch are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pieces {
+pub enum BatchEntries {
     /// Each is a whole transaction.
     Whole,
     /// Each is a run of operations: entries of one name are one transaction, and nameless ones
@@ -32,7 +32,7 @@ pub enum Pieces {
 
 impl History {
     /// Joins batches, in the order given, into one history. The first batch's meta holds.
-    pub fn from_batches(batches: Vec<Batch>, pieces: Pieces) -> Result<History, SinkError> {
+    pub fn from_batches(batches: Vec<Batch>, pieces: BatchEntries) -> Result<History, SinkError> {
         let mut batches = batches;
         if batches.is_empty() {
             batches.push(Batch::new());

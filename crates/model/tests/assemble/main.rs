@@ -7,7 +7,7 @@ mod reference;
 
 use arrivals::{TestOp, TestTxn, feed, owned_key, pieces, txns};
 use figures::check_figures;
-use isolario_model::{Batch, Clock, History, KeyId, Meta, OpId, Pieces, SinkError, TxnSink};
+use isolario_model::{Batch, BatchEntries, Clock, History, KeyId, Meta, OpId, SinkError, TxnSink};
 use proptest::prelude::*;
 use reference::check_against_reference;
 
@@ -59,7 +59,7 @@ proptest! {
     ) {
         let whole = batch_of(&txns).build().unwrap();
         let batches = cut(&txns, &cuts).iter().map(|part| batch_of(part)).collect();
-        assert_identical(&History::from_batches(batches, Pieces::Whole).unwrap(), &whole);
+        assert_identical(&History::from_batches(batches, BatchEntries::Whole).unwrap(), &whole);
     }
 
     #[test]
@@ -69,9 +69,9 @@ proptest! {
     ) {
         let whole = batch_of(&txns).build().unwrap();
         let batches = cut(&pieces, &cuts).iter().map(|part| batch_of(part)).collect();
-        let joined = History::from_batches(batches, Pieces::ByName).unwrap();
+        let joined = History::from_batches(batches, BatchEntries::ByName).unwrap();
         prop_assert!(joined == whole);
-        let single = History::from_batches(vec![batch_of(&pieces)], Pieces::ByName).unwrap();
+        let single = History::from_batches(vec![batch_of(&pieces)], BatchEntries::ByName).unwrap();
         assert_identical(&joined, &single);
     }
 
@@ -88,7 +88,7 @@ proptest! {
 
 #[test]
 fn no_batches_are_an_empty_history() {
-    let history = History::from_batches(Vec::new(), Pieces::Whole).unwrap();
+    let history = History::from_batches(Vec::new(), BatchEntries::Whole).unwrap();
     assert!(history == Batch::new().build().unwrap());
     assert_eq!((history.txn_count(), history.session_count()), (0, 0));
 }
@@ -98,7 +98,7 @@ fn the_first_batchs_meta_holds() {
     let meta = Meta { clock: Clock::EventOrder, ..Meta::default() };
     let mut first = Batch::new();
     first.meta(&meta).unwrap();
-    let history = History::from_batches(vec![first, Batch::new()], Pieces::Whole).unwrap();
+    let history = History::from_batches(vec![first, Batch::new()], BatchEntries::Whole).unwrap();
     assert_eq!(*history.meta(), meta);
 }
 
@@ -106,7 +106,7 @@ fn the_first_batchs_meta_holds() {
 fn pieces_of_one_name_in_two_sessions_are_refused() {
     let txn = |session| TestTxn::named(owned_key(session), owned_key(7));
     let batches = [txn(0), txn(1)].iter().map(|txn| batch_of(std::slice::from_ref(txn))).collect();
-    let error = History::from_batches(batches, Pieces::ByName).unwrap_err();
+    let error = History::from_batches(batches, BatchEntries::ByName).unwrap_err();
     assert!(matches!(error, SinkError::TwoSessions { .. }));
     assert_eq!(error.to_string(), "transaction 7 belongs to session 0 and to session 1");
 }
@@ -122,7 +122,7 @@ fn nameless_pieces_that_follow_one_another_in_their_session_are_one_transaction(
     let named = TestTxn::named(owned_key(0), owned_key(5));
     // Another session in between parts nothing; a named transaction does.
     let arrivals = [nameless(0, 1), nameless(1, 2), nameless(0, 3), named, nameless(0, 4)];
-    let history = History::from_batches(vec![batch_of(&arrivals)], Pieces::ByName).unwrap();
+    let history = History::from_batches(vec![batch_of(&arrivals)], BatchEntries::ByName).unwrap();
     let sizes: Vec<_> = history.txns().map(|txn| history.op_range(txn).len()).collect();
     assert_eq!(sizes, [2, 0, 1, 1]);
     assert_eq!(history.session_count(), 2);
