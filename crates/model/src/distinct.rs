@@ -6,15 +6,15 @@
 /// per number tells, and next to no memory is touched. Where words are anything else, it is not
 /// known that they differ.
 #[derive(Debug)]
-pub struct Distinct {
+pub struct DistinctnessCheck {
     bits: Vec<u64>,
     are_different: bool,
 }
 
-impl Distinct {
+impl DistinctnessCheck {
     /// For so many words. Numbers may be up to twice as large.
-    pub fn of_about(words: usize) -> Distinct {
-        Distinct { bits: vec![0; words / 32 + 16], are_different: true }
+    pub fn of_about(words: usize) -> DistinctnessCheck {
+        DistinctnessCheck { bits: vec![0; words / 32 + 16], are_different: true }
     }
 
     /// Takes a word if it counts. There is no branch: whether one does cannot be guessed where reads and writes take
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     fn are_different(words: &[u64]) -> bool {
-        let mut distinct = Distinct::of_about(words.len());
+        let mut distinct = DistinctnessCheck::of_about(words.len());
         words.iter().for_each(|word| distinct.take_if(true, *word));
         distinct.are_different()
     }
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn what_does_not_count_is_not_taken() {
-        let mut distinct = Distinct::of_about(4);
+        let mut distinct = DistinctnessCheck::of_about(4);
         for (counts, word) in [(true, 2), (false, 2), (false, 1), (false, u64::MAX - 1)] {
             distinct.take_if(counts, word);
         }

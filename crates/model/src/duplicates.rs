@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::access::Effect;
-use crate::distinct::Distinct;
+use crate::distinct::DistinctnessCheck;
 use crate::remark::Tally;
 use crate::{History, KeyId, OpId, OpKind, ValueId, ValueRef};
 
@@ -49,7 +49,7 @@ impl Duplicates {
         if history.names_versions() || !history.op_kinds().iter().all(is_plain) {
             return false;
         }
-        let mut distinct = Distinct::of_about(history.op_count());
+        let mut distinct = DistinctnessCheck::of_about(history.op_count());
         let ops = history.op_kinds().iter().zip(history.encoded_values());
         ops.for_each(|(kind, word)| distinct.take_if(*kind == OpKind::Write, *word));
         distinct.are_different()

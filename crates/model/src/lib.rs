@@ -74,7 +74,7 @@ pub use assumption::{KeyAssumption, KeyAssumptions};
 pub use bad_times::ContradictoryTimes;
 pub use batch::Batch;
 pub use conditional::{ConditionalOutcome, ConditionalWrite};
-pub use distinct::Distinct;
+pub use distinct::DistinctnessCheck;
 pub use edge::{Edge, EdgeKind, EvaluatedVersion, Reason, VersionOrder};
 pub use evidence::Contention;
 pub use history::History;

@@ -4,7 +4,7 @@ use isolario_predicate::Predicate;
 use rayon::prelude::*;
 
 use crate::access::Effect;
-use crate::distinct::Distinct;
+use crate::distinct::DistinctnessCheck;
 use crate::duplicates::Duplicates;
 use crate::op::OpKind;
 use crate::remark::{Oddity, Remark, Tally, beginning, missing_column, over};
@@ -64,7 +64,7 @@ fn check_names(history: &History) -> [Tally<Oddity>; 2] {
 
 /// Whether words are known to be all different.
 fn are_different(words: impl ExactSizeIterator<Item = u64>) -> bool {
-    let mut distinct = Distinct::of_about(words.len());
+    let mut distinct = DistinctnessCheck::of_about(words.len());
     words.for_each(|word| distinct.take_if(true, word));
     distinct.are_different()
 }

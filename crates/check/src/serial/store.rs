@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use isolario_model::{Distinct, History, KeyId, OpId, OpKind, Outcome, SessionId, TxnId};
+use isolario_model::{DistinctnessCheck, History, KeyId, OpId, OpKind, Outcome, SessionId, TxnId};
 use rustc_hash::FxHashMap;
 
 /// No place in the order.
@@ -214,7 +214,7 @@ struct Run<'h> {
     /// Reads of versions that nobody had written when they ran, and where they are.
     awaited: FxHashMap<(KeyId, u64), Vec<u32>>,
     /// All values that were written.
-    written: Distinct,
+    written: DistinctnessCheck,
     blind: Option<OpId>,
     is_hopeless: bool,
 }
@@ -241,7 +241,7 @@ impl<'h> Run<'h> {
             spans: Vec::new(),
             flips: Vec::new(),
             awaited: FxHashMap::default(),
-            written: Distinct::of_about(history.op_count()),
+            written: DistinctnessCheck::of_about(history.op_count()),
             blind: None,
             is_hopeless: false,
         }
