@@ -104,7 +104,7 @@ pub struct Shape {
     /// What a transaction is in the level's order.
     pub nodes: Nodes,
     /// What is visible to a reader.
-    pub visible: Visible,
+    pub visible: VisibilityRule,
     /// Whether of two writers of a key one must start after the other has committed.
     pub exclusive_writers: bool,
     /// Whether session order counts, unless the user drops it for all levels.
@@ -130,7 +130,7 @@ pub enum Nodes {
 /// Which writers a reader must not have missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Visible {
+pub enum VisibilityRule {
     /// None.
     Nothing,
     /// Those it had read from before.
@@ -169,7 +169,7 @@ const fn needs(operations: &'static [OpFamily]) -> Needs {
 }
 
 /// A level with one commit order, in which reads miss nothing that is visible.
-const fn ordered(visible: Visible) -> Shape {
+const fn ordered(visible: VisibilityRule) -> Shape {
     Shape {
         nodes: Nodes::One,
         visible,
@@ -181,7 +181,7 @@ const fn ordered(visible: Visible) -> Shape {
 
 const SNAPSHOTS: Shape = Shape {
     nodes: Nodes::StartAndCommit,
-    visible: Visible::Prefix,
+    visible: VisibilityRule::Prefix,
     exclusive_writers: false,
     session_order: true,
     real_time: false,
@@ -207,7 +207,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "writes of different transactions are not mixed up",
         proscribes: "cycles of overwrites (G0)",
         needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
-        shape: ordered(Visible::Nothing),
+        shape: ordered(VisibilityRule::Nothing),
     },
     LevelRow {
         level: StrongReadUncommitted,
@@ -217,7 +217,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "read uncommitted, and later transactions overwrite earlier ones in real time",
         proscribes: "cycles of overwrites and real time",
         needs: Needs { times: true, version_order: true, ..needs(SINGLE_KEYS) },
-        shape: Shape { real_time: true, ..ordered(Visible::Nothing) },
+        shape: Shape { real_time: true, ..ordered(VisibilityRule::Nothing) },
     },
     LevelRow {
         level: AdyaReadCommitted,
@@ -227,7 +227,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "reads see the final writes of committed transactions, without circular flow",
         proscribes: "aborted and intermediate reads, and cycles of overwrites and reads (G0, G1)",
         needs: needs(SINGLE_KEYS),
-        shape: ordered(Visible::Nothing),
+        shape: ordered(VisibilityRule::Nothing),
     },
     LevelRow {
         level: StrongAdyaReadCommitted,
@@ -237,7 +237,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "Adya's read committed, and nobody reads or overwrites what comes later in real time",
         proscribes: "aborted and intermediate reads, and cycles of overwrites, reads and real time",
         needs: Needs { times: true, ..needs(SINGLE_KEYS) },
-        shape: Shape { real_time: true, ..ordered(Visible::Nothing) },
+        shape: Shape { real_time: true, ..ordered(VisibilityRule::Nothing) },
     },
     LevelRow {
         level: ReadCommitted,
@@ -247,7 +247,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "also, a transaction never goes back in time within itself",
         proscribes: "G1 and non-monotonic reads, of one key or across keys",
         needs: needs(SINGLE_KEYS),
-        shape: ordered(Visible::EarlierReads),
+        shape: ordered(VisibilityRule::EarlierReads),
     },
     LevelRow {
         level: CutIsolation,
@@ -257,7 +257,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "reading a key again returns the same version; nothing else",
         proscribes: "non-repeatable reads",
         needs: needs(SINGLE_KEYS),
-        shape: Shape { nodes: Nodes::None, ..ordered(Visible::Nothing) },
+        shape: Shape { nodes: Nodes::None, ..ordered(VisibilityRule::Nothing) },
     },
     LevelRow {
         level: ReadAtomic,
@@ -267,7 +267,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "a transaction's writes are seen together or not at all",
         proscribes: "fractured reads, and missing one's own session's writes",
         needs: needs(SINGLE_KEYS),
-        shape: ordered(Visible::Direct),
+        shape: ordered(VisibilityRule::Direct),
     },
     LevelRow {
         level: Causal,
@@ -277,7 +277,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "whoever sees an effect sees its causes",
         proscribes: "causality violations and conflicting orders of causally related writes",
         needs: needs(SINGLE_KEYS),
-        shape: ordered(Visible::Causes),
+        shape: ordered(VisibilityRule::Causes),
     },
     LevelRow {
         level: ConsistentView,
@@ -289,7 +289,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "whoever sees or overwrites a transaction's effect misses nothing that led to it",
         proscribes: "cycles with fewer than two anti-dependencies, session order aside (G1, G-single)",
         needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
-        shape: Shape { session_order: false, ..ordered(Visible::Dependencies) },
+        shape: Shape { session_order: false, ..ordered(VisibilityRule::Dependencies) },
     },
     LevelRow {
         level: ParallelSnapshotIsolation,
@@ -299,7 +299,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "snapshots and no lost updates, but independent writes in no common order",
         proscribes: "cycles with fewer than two anti-dependencies",
         needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
-        shape: ordered(Visible::Dependencies),
+        shape: ordered(VisibilityRule::Dependencies),
     },
     LevelRow {
         level: Prefix,
@@ -339,7 +339,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "serializable but for predicate reads",
         proscribes: "cycles with item anti-dependencies (G2-item)",
         needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
-        shape: ordered(Visible::Everything),
+        shape: ordered(VisibilityRule::Everything),
     },
     LevelRow {
         level: StrongRepeatableRead,
@@ -349,7 +349,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "strictly serializable but for predicate reads",
         proscribes: "cycles with item anti-dependencies and real time",
         needs: Needs { times: true, version_order: true, ..needs(SINGLE_KEYS) },
-        shape: Shape { real_time: true, ..ordered(Visible::Everything) },
+        shape: Shape { real_time: true, ..ordered(VisibilityRule::Everything) },
     },
     LevelRow {
         level: Serializable,
@@ -359,7 +359,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "as if one transaction ran after the other",
         proscribes: "all cycles: write skew and phantoms too",
         needs: needs(AND_PREDICATES),
-        shape: ordered(Visible::Everything),
+        shape: ordered(VisibilityRule::Everything),
     },
     LevelRow {
         level: StrictSerializable,
@@ -369,7 +369,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "serializable, in an order that real time agrees with",
         proscribes: "all cycles with real time: stale reads too",
         needs: Needs { times: true, ..needs(AND_PREDICATES) },
-        shape: Shape { real_time: true, ..ordered(Visible::Everything) },
+        shape: Shape { real_time: true, ..ordered(VisibilityRule::Everything) },
     },
     LevelRow {
         level: Linearizable,
@@ -382,7 +382,7 @@ static TABLE: [LevelRow; 18] = [
         shape: Shape {
             nodes: Nodes::PerOperation,
             real_time: true,
-            ..ordered(Visible::Everything)
+            ..ordered(VisibilityRule::Everything)
         },
     },
 ];

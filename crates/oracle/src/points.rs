@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use isolario_model::{
     Aggregate, History, KeyId, Level, Nodes, Op, OpId, Outcome, Point, Predicate, PromisedOrder,
-    RowRef, TxnId, Value, ValueRef, Visible,
+    RowRef, TxnId, Value, ValueRef, VisibilityRule,
 };
 use isolario_predicate::Dialect;
 
@@ -17,8 +17,8 @@ pub(crate) fn has_starts(level: Level) -> Option<bool> {
     let shape = level.shape();
     match (shape.nodes, shape.visible) {
         _ if level.needs().version_order => None,
-        (Nodes::One, Visible::Everything) => Some(false),
-        (Nodes::StartAndCommit, Visible::Prefix) => Some(true),
+        (Nodes::One, VisibilityRule::Everything) => Some(false),
+        (Nodes::StartAndCommit, VisibilityRule::Prefix) => Some(true),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Edges: what the history must show for each reason.
 
 use isolario_model::{
-    Edge, KeyId, Level, Nodes, OpId, OpKind, Reason, TxnId, VersionOrder, Visible,
+    Edge, KeyId, Level, Nodes, OpId, OpKind, Reason, TxnId, VersionOrder, VisibilityRule,
 };
 
 use crate::facts::{Facts, Source};
@@ -324,13 +324,13 @@ impl<'a> Claim<'a, '_> {
 /// Whether a path of edges makes a transaction visible by the rule of a level.
 fn makes_visible(facts: &Facts<'_>, rule: Level, read: OpId, path: &[Edge]) -> bool {
     match (rule.shape().visible, path) {
-        (Visible::EarlierReads, [edge]) => {
+        (VisibilityRule::EarlierReads, [edge]) => {
             matches!(edge.reason, Reason::Read { read: earlier, .. } if earlier < read)
         }
-        (Visible::Direct, [edge]) => is_causal(edge),
-        (Visible::Causes, path) => path.iter().all(is_causal),
-        (Visible::Dependencies, path) => path.iter().all(is_dependency),
-        (Visible::Prefix | Visible::Everything, path) => {
+        (VisibilityRule::Direct, [edge]) => is_causal(edge),
+        (VisibilityRule::Causes, path) => path.iter().all(is_causal),
+        (VisibilityRule::Dependencies, path) => path.iter().all(is_dependency),
+        (VisibilityRule::Prefix | VisibilityRule::Everything, path) => {
             let (leaves, arrives) = (Moment::Commit, Moment::Start);
             path_span(facts, rule, path) == Some(Span { leaves, arrives })
         }

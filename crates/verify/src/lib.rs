@@ -76,7 +76,7 @@ use std::cell::OnceCell;
 
 use isolario_model::{
     AnomalyKind, History, Inapplicable, KeyAssumptions, Level, LevelResult, Nodes, OpFamily, OpId,
-    OpKind, PromisedOrder, StatedOrder, StatedSet, Verdict, Visible, Witness,
+    OpKind, PromisedOrder, StatedOrder, StatedSet, Verdict, VisibilityRule, Witness,
 };
 
 pub use lost::{LostCommit, NotLost, Outage};
@@ -337,16 +337,16 @@ fn verify_order(order: &Order<'_, '_>, level: Level) -> Result<(), Refusal> {
         return uncommitted::verify(order);
     }
     order.facts.agree_on_initial_values(order.txns)?;
-    if shape.visible == Visible::Everything {
+    if shape.visible == VisibilityRule::Everything {
         return replay::verify_order(order);
     }
     lists::check_order(order)?;
     let explained = match shape.visible {
-        Visible::Nothing => order.check_reads(),
-        Visible::EarlierReads => weak::verify_read_committed(order),
-        Visible::Direct => weak::verify_read_atomic(order),
-        Visible::Causes => causal::verify(order),
-        Visible::Dependencies => parallel::verify(order, shape.session_order),
+        VisibilityRule::Nothing => order.check_reads(),
+        VisibilityRule::EarlierReads => weak::verify_read_committed(order),
+        VisibilityRule::Direct => weak::verify_read_atomic(order),
+        VisibilityRule::Causes => causal::verify(order),
+        VisibilityRule::Dependencies => parallel::verify(order, shape.session_order),
         _ => Err(Refusal::Unsupported("an order of commits at this level")),
     };
     match explained {

@@ -1,6 +1,6 @@
 //! What a cycle must look like to be called by a name.
 
-use isolario_model::Visible::Everything;
+use isolario_model::VisibilityRule::Everything;
 use isolario_model::{AnomalyKind, Edge, EdgeKind, Level, LevelSet, Reason, VersionOrder};
 
 use crate::stated;

@@ -18,7 +18,7 @@
 //! Below prefix only commits are ordered. There an anti-dependency is wrong by itself where its reader
 //! must not have missed the write: what that takes is the level's own.
 
-use isolario_model::{Edge, EdgeKind, KeyId, Level, Nodes, TxnId, Visible};
+use isolario_model::{Edge, EdgeKind, KeyId, Level, Nodes, TxnId, VisibilityRule};
 
 use crate::allows_dirty_reads;
 use crate::facts::Facts;
@@ -48,7 +48,7 @@ pub(crate) fn span(facts: &Facts<'_>, level: Level, edge: &Edge) -> Option<Span>
     let (kind, shape) = (edge.reason.kind(), level.shape());
     match shape.nodes {
         // Transactions do not overlap.
-        Nodes::One if shape.visible == Visible::Everything => Some(COMMIT_TO_START),
+        Nodes::One if shape.visible == VisibilityRule::Everything => Some(COMMIT_TO_START),
         // Only commits are ordered, and reads at the lowest level not even these.
         Nodes::One if kind == WriteRead && allows_dirty_reads(level) => None,
         Nodes::One => (kind != ReadWrite).then_some(COMMIT_TO_COMMIT),
@@ -119,7 +119,7 @@ fn loses_an_update(facts: &Facts<'_>, level: Level, cycle: &[Edge]) -> bool {
     let missed =
         |edge: &Edge| edge.reason.kind() == EdgeKind::ReadWrite && reader_writes(facts, edge);
     match cycle {
-        [one, other] if level.shape().visible == Visible::Dependencies => {
+        [one, other] if level.shape().visible == VisibilityRule::Dependencies => {
             missed(one) && missed(other) && one.reason.key() == other.reason.key()
         }
         _ => false,
@@ -134,9 +134,9 @@ fn misses_what_is_visible(level: Level, cycle: &[Edge]) -> bool {
     let one_missed = others.clone().count() + 1 == cycle.len();
     one_missed
         && match level.shape().visible {
-            Visible::Direct => cycle.len() == 2 && others.all(is_causal),
-            Visible::Causes => cycle.len() >= 2 && others.all(is_causal),
-            Visible::Dependencies => cycle.len() >= 2 && others.all(is_dependency),
+            VisibilityRule::Direct => cycle.len() == 2 && others.all(is_causal),
+            VisibilityRule::Causes => cycle.len() >= 2 && others.all(is_causal),
+            VisibilityRule::Dependencies => cycle.len() >= 2 && others.all(is_dependency),
             _ => false,
         }
 }

@@ -5,7 +5,7 @@
 
 use isolario_model::{
     Engine, History, KeyAssumption, KeyAssumptions, KeyId, Level, LevelResult, Nodes, Op, OpId,
-    Outcome, StatedOrder, TxnId, Verdict, Visible, Witness,
+    Outcome, StatedOrder, TxnId, Verdict, VisibilityRule, Witness,
 };
 use isolario_oracle::random::{Case, Rng, shrink};
 use isolario_oracle::{Answer, Draft, history, is_ambiguous, levels, satisfies_stated, volume};
@@ -115,7 +115,7 @@ fn complaint(draft: &Draft, reading: Reading) -> Option<String> {
     // Replaying needs no resolution of reads; the other levels refuse what is ambiguous. So do all
     // where the order of versions depends on what reads saw.
     let decided = |level: &Level| {
-        level.shape().visible == Visible::Everything && !reading.assume.order_versions()
+        level.shape().visible == VisibilityRule::Everything && !reading.assume.order_versions()
             || !is_ambiguous(&history, *level)
     };
     let wrong = ordered_levels()

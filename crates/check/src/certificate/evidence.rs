@@ -1,6 +1,8 @@
 //! What is wrong, as cycles with reasons.
 
-use isolario_model::{Anomaly, AnomalyKind, Edge, OpId, Reason, TxnId, VersionOrder, Visible};
+use isolario_model::{
+    Anomaly, AnomalyKind, Edge, OpId, Reason, TxnId, VersionOrder, VisibilityRule,
+};
 
 use super::chains::Version;
 use super::dependencies::PredicateEdge;
@@ -171,7 +173,8 @@ impl<'e, 'h> Explain<'e, 'h> {
             return Some(edge);
         }
         let level = self.question.level;
-        let counts = matches!(level.shape().visible, Visible::Prefix | Visible::Everything);
+        let counts =
+            matches!(level.shape().visible, VisibilityRule::Prefix | VisibilityRule::Everything);
         if counts
             && let Some((reader, writer)) = graph.begins(from).zip(graph.ends(to))
             && let Some(edge) = self.anti_dependency(reader, writer)

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use isolario_model::{
-    Findings, Inapplicable, Level, Point, ReadSource, TxnId, Verdict, Visible, Witness,
+    Findings, Inapplicable, Level, Point, ReadSource, TxnId, Verdict, VisibilityRule, Witness,
 };
 
 use super::dependencies::{Placed, PredicateEdge, Wanted};
@@ -104,7 +104,7 @@ impl Certificate<'_> {
         let in_time = |order: &Cow<'_, [u32]>| {
             !question.in_time || agrees(self.history, self.options.clock_skew, order)
         };
-        let by_snapshots = question.level.shape().visible == Visible::Prefix;
+        let by_snapshots = question.level.shape().visible == VisibilityRule::Prefix;
         let agree = |order: &Cow<'_, [u32]>| !by_snapshots || self.snapshots.agree(&places(order));
         let rule = Rule::at(question.level);
         if let Some(order) = serial.filter(in_time).filter(agree) {
@@ -115,8 +115,8 @@ impl Certificate<'_> {
             }
         }
         match question.level.shape().visible {
-            Visible::Dependencies => self.parallel(question),
-            Visible::Prefix => self.snapshots(question),
+            VisibilityRule::Dependencies => self.parallel(question),
+            VisibilityRule::Prefix => self.snapshots(question),
             _ => self.acyclic(question),
         }
     }
@@ -146,11 +146,11 @@ impl Certificate<'_> {
     fn witness(&self, question: Question<'_>, order: &[u32]) -> Witness {
         let txns = order.iter().map(|txn| TxnId(*txn)).filter(|txn| self.is_kept(*txn));
         match question.level.shape().visible {
-            Visible::Prefix => Witness::Points(
+            VisibilityRule::Prefix => Witness::Points(
                 txns.flat_map(|txn| [Point::Start(txn), Point::Commit(txn)]).collect(),
             ),
             // An order of dependencies does not tell which of several equal versions a read saw.
-            Visible::Dependencies if !self.open.is_empty() => {
+            VisibilityRule::Dependencies if !self.open.is_empty() => {
                 let source = |read: &ItemRead| ReadSource {
                     read: read.op,
                     writer: self.chains.writer(read.version),
@@ -187,7 +187,7 @@ impl Certificate<'_> {
 
     /// Whether anti-dependencies of items count by themselves.
     fn counts_overwritten_reads(level: Level) -> bool {
-        level.shape().visible == Visible::Everything
+        level.shape().visible == VisibilityRule::Everything
     }
 
     /// Looks for an order in which all dependencies lead forward. Those of predicates are added as they

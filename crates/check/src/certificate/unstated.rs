@@ -22,7 +22,9 @@
 //! satisfied nor violated, and the operation is named. A function over rows without its rows is not
 //! explained at all.
 
-use isolario_model::{Inapplicable, KeyId, Level, Op, OpId, RowRef, RowView, Verdict, Visible};
+use isolario_model::{
+    Inapplicable, KeyId, Level, Op, OpId, RowRef, RowView, Verdict, VisibilityRule,
+};
 use isolario_predicate::EvalError;
 use rayon::prelude::*;
 
@@ -50,7 +52,7 @@ impl Rule {
         match level {
             Level::ReadUncommitted | Level::StrongReadUncommitted => Rule::Anything,
             Level::RepeatableRead | Level::StrongRepeatableRead => Rule::RepeatableReads,
-            _ if level.shape().visible == Visible::Dependencies => Rule::Exactly,
+            _ if level.shape().visible == VisibilityRule::Dependencies => Rule::Exactly,
             _ if level.implies(Level::SnapshotIsolation) => Rule::Exactly,
             _ if level.implies(Level::Serializable) => Rule::Exactly,
             _ => Rule::Reads,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use isolario_model::{
     Anomaly, Edge, Evidence, History, Inapplicable, KeyId, Level, LevelResult, LevelSet, OpId,
-    Outcome, Point, Reason, TxnId, Verdict, Visible, Witness,
+    Outcome, Point, Reason, TxnId, Verdict, VisibilityRule, Witness,
 };
 
 /// Whether a level tells a row from one of the same key that was deleted before: it is about the order of
@@ -14,7 +14,9 @@ use isolario_model::{
 /// one row.
 pub(crate) fn is_by_row(level: Level) -> bool {
     let shape = level.shape();
-    level.needs().version_order || shape.exclusive_writers || shape.visible == Visible::Dependencies
+    level.needs().version_order
+        || shape.exclusive_writers
+        || shape.visible == VisibilityRule::Dependencies
 }
 
 /// Who leaves which row deleted, of those that may have committed.

@@ -29,7 +29,7 @@ mod waiting;
 
 use isolario_model::{
     Anomaly, AnomalyKind, Evidence, Findings, History, Inapplicable, Level, Nodes, PromisedOrder,
-    TxnId, Verdict, Visible, Witness,
+    TxnId, Verdict, VisibilityRule, Witness,
 };
 
 use crate::Options;
@@ -92,8 +92,8 @@ pub(crate) fn moments(level: Level, by_stamps: bool) -> Result<Moments, Inapplic
     let shape = level.shape();
     match (shape.nodes, shape.visible) {
         _ if level.needs().version_order => Err(Inapplicable::NotByPromisedOrder),
-        (Nodes::One, Visible::Everything) => Ok(Moments::One),
-        (Nodes::StartAndCommit, Visible::Prefix) if by_stamps => {
+        (Nodes::One, VisibilityRule::Everything) => Ok(Moments::One),
+        (Nodes::StartAndCommit, VisibilityRule::Prefix) if by_stamps => {
             Ok(Moments::Two { exclusive_writers: shape.exclusive_writers })
         }
         _ => Err(Inapplicable::NotByPromisedOrder),

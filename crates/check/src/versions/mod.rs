@@ -21,7 +21,7 @@ mod uncommitted;
 use std::sync::{Arc, OnceLock};
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Findings, Inapplicable, Level, TxnId, Verdict, Visible, Witness,
+    Anomaly, AnomalyKind, Findings, Inapplicable, Level, TxnId, Verdict, VisibilityRule, Witness,
 };
 
 use crate::Options;
@@ -77,8 +77,8 @@ impl<'h> Ordered<'h> {
             return level.needs().version_order.then(|| self.without_order());
         }
         match shape.visible {
-            Visible::Dependencies => Some(self.parallel()),
-            Visible::Prefix => self.snapshots(level),
+            VisibilityRule::Dependencies => Some(self.parallel()),
+            VisibilityRule::Prefix => self.snapshots(level),
             _ => Some(self.serializable(level)),
         }
     }

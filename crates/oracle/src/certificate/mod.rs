@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 use isolario_model::{
     Aggregate, History, Initial, KeyId, Level, Op, OpId, Outcome, Predicate, RowRef, StatedOrder,
-    StatedSet, TxnId, Value, ValueId, ValueRef, VersionSet, Visible,
+    StatedSet, TxnId, Value, ValueId, ValueRef, VersionSet, VisibilityRule,
 };
 use isolario_predicate::Dialect;
 
@@ -495,7 +495,8 @@ impl<'a> World<'a> {
                 self.apply(op, &mut own);
             }
         }
-        for set in self.sets.iter().filter(|_| self.level.shape().visible == Visible::Prefix) {
+        for set in self.sets.iter().filter(|_| self.level.shape().visible == VisibilityRule::Prefix)
+        {
             let reader = self.history.op_txn(set.op);
             let VersionSet::Snapshot(snapshot) = &set.versions else { continue };
             for other in self.kept.iter().filter(|_| self.kept.contains(&reader)) {

@@ -2,7 +2,7 @@
 
 use isolario_model::{
     AnomalyKind, Edge, EdgeKind, KeyId, Level, Op, OpId, Outcome, Reason, TxnId, VersionOrder,
-    Visible,
+    VisibilityRule,
 };
 
 use super::rows::Certificate;
@@ -106,7 +106,7 @@ impl Certificate<'_> {
                     })
             }
             Reason::StartDependency { op, snapshot } => {
-                shape.visible == Visible::Prefix
+                shape.visible == VisibilityRule::Prefix
                     && from != to
                     && self.is_of(op, to)
                     && self.snapshot(op) == Some(snapshot)

@@ -3,7 +3,7 @@
 //! An order explains such an operation if there is, of each row, a version that it may have met: one that
 //! gives what was returned of the row, with every change of the matches where it has to be.
 
-use isolario_model::{Level, Op, OpId, TxnId, Visible};
+use isolario_model::{Level, Op, OpId, TxnId, VisibilityRule};
 
 use super::rows::Certificate;
 use super::witness::{Meeting, Placed, counts_missed_by_predicate};
@@ -25,7 +25,7 @@ impl Certificate<'_> {
             _ => return false,
         };
         let own = self.written_before(txn, op);
-        let ways = level.shape().visible == Visible::Dependencies;
+        let ways = level.shape().visible == VisibilityRule::Dependencies;
         let exactly = ways || counts_missed_by_predicate(level);
         self.keys().all(|key| {
             let of_key: Vec<u64> = { rows.iter() }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use isolario_model::{KeyId, Level, Op, OpId, Outcome, Point, Stamp, TxnId, Visible, Witness};
+use isolario_model::{
+    KeyId, Level, Op, OpId, Outcome, Point, Stamp, TxnId, VisibilityRule, Witness,
+};
 
 use super::by_rows;
 use super::rows::Certificate;
@@ -35,7 +37,7 @@ impl Certificate<'_> {
         let placed = self.placed(level, witness)?;
         self.respects_sessions(level, &placed)?;
         self.respects_overwrites(level, &placed)?;
-        if level.shape().visible == Visible::Prefix {
+        if level.shape().visible == VisibilityRule::Prefix {
             self.respects_snapshots(&placed)?;
         }
         if matches!(level, Level::ReadUncommitted | Level::StrongReadUncommitted) {
@@ -48,14 +50,14 @@ impl Certificate<'_> {
             }
         }
         match level.shape().visible {
-            Visible::Dependencies => self.leads_nowhere_back(level, &placed, edges),
+            VisibilityRule::Dependencies => self.leads_nowhere_back(level, &placed, edges),
             _ => Ok(()),
         }
     }
 
     /// Takes the places of all transactions that take part, each once, and looks at real time.
     fn placed(&self, level: Level, witness: &Witness) -> Result<Placed, Refusal> {
-        let snapshots = level.shape().visible == Visible::Prefix;
+        let snapshots = level.shape().visible == VisibilityRule::Prefix;
         let points: Vec<Point> = match witness {
             Witness::CommitOrder(txns) | Witness::Chosen { order: txns, .. } if !snapshots => {
                 txns.iter().flat_map(|txn| [Point::Start(*txn), Point::Commit(*txn)]).collect()
@@ -261,7 +263,7 @@ impl Certificate<'_> {
         if !self.is_search(level, op, key) {
             return Some(edges);
         }
-        let ways = level.shape().visible == Visible::Dependencies;
+        let ways = level.shape().visible == VisibilityRule::Dependencies;
         for at in self.changes_of_presence(key) {
             let writer = self.row(key)[*at].writer;
             let has_seen = placed.has_seen(writer, txn);
@@ -325,7 +327,7 @@ impl Certificate<'_> {
         placed: &Placed,
         exactly: bool,
     ) -> Result<Vec<Dependency>, (TxnId, TxnId)> {
-        let ways = level.shape().visible == Visible::Dependencies;
+        let ways = level.shape().visible == VisibilityRule::Dependencies;
         let Meeting { txn, op, key, met } = meeting;
         let row = self.row(key);
         let mut edges = Vec::new();
@@ -396,12 +398,12 @@ impl Certificate<'_> {
 
 /// Whether who read a version comes before who overwrote it, in the order of the level.
 fn counts_missed(level: Level) -> bool {
-    matches!(level.shape().visible, Visible::Prefix | Visible::Everything)
+    matches!(level.shape().visible, VisibilityRule::Prefix | VisibilityRule::Everything)
 }
 
 /// The same of what predicates matched.
 pub(super) fn counts_missed_by_predicate(level: Level) -> bool {
-    level.shape().visible == Visible::Prefix || by_rows(level)
+    level.shape().visible == VisibilityRule::Prefix || by_rows(level)
 }
 
 impl Placed {

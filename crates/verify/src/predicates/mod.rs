@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use isolario_model::{
     Anomaly, AnomalyKind as Kind, Edge, Evidence, Findings, History, Inapplicable, IncarnationView,
     ItemView, KeyId, Level, LevelResult, MatchedRow, Nodes, Op, OpId, Outcome, Point, Reason,
-    TxnId, Verdict, Visible, Witness,
+    TxnId, Verdict, VisibilityRule, Witness,
 };
 
 use crate::anomalies::{self, are_counted};
@@ -31,7 +31,9 @@ use rows::{Met, Rows, is_unobserved_write, writes};
 /// about writers that exclude or see each other.
 pub(crate) fn is_by_row(level: Level) -> bool {
     let shape = level.shape();
-    level.needs().version_order || shape.exclusive_writers || shape.visible == Visible::Dependencies
+    level.needs().version_order
+        || shape.exclusive_writers
+        || shape.visible == VisibilityRule::Dependencies
 }
 
 /// Whether a transaction that may have committed leaves a row of a table deleted.
@@ -115,8 +117,8 @@ impl<'h> Claim<'h> {
         let shape = self.level.shape();
         match (shape.nodes, shape.visible) {
             _ if self.level.needs().version_order => None,
-            (Nodes::One, Visible::Everything) => Some(false),
-            (Nodes::StartAndCommit, Visible::Prefix) => Some(true),
+            (Nodes::One, VisibilityRule::Everything) => Some(false),
+            (Nodes::StartAndCommit, VisibilityRule::Prefix) => Some(true),
             _ => None,
         }
     }
@@ -217,8 +219,8 @@ impl<'h> Claim<'h> {
     /// below prefix that are about versions or writers of one row: these are then versions of two. The
     /// stronger ones are asked edge by edge whether writers exclude each other.
     fn is_of_one_row(&self, kind: Kind, evidence: &Evidence) -> Result<(), Refusal> {
-        let is_by_row =
-            self.level.needs().version_order || self.level.shape().visible == Visible::Dependencies;
+        let is_by_row = self.level.needs().version_order
+            || self.level.shape().visible == VisibilityRule::Dependencies;
         if !is_by_row {
             return Ok(());
         }

@@ -21,7 +21,9 @@ mod store;
 mod txn;
 mod wrong;
 
-use isolario_model::{History, Initial, Level, Nodes, OpKind, Outcome, SinkError, Value, Visible};
+use isolario_model::{
+    History, Initial, Level, Nodes, OpKind, Outcome, SinkError, Value, VisibilityRule,
+};
 use rustc_hash::FxHashMap;
 
 use crate::Options;
@@ -190,7 +192,7 @@ impl Replay {
     fn begin(&mut self, piece: &History) -> State {
         let initial = piece.initial_value().cloned();
         let visible = self.level.shape().visible;
-        if self.in_points || visible == Visible::Everything {
+        if self.in_points || visible == VisibilityRule::Everything {
             return State::Store(Store::new(initial));
         }
         let sought = self.sought.take();

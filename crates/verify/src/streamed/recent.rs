@@ -20,7 +20,7 @@
 
 use std::collections::VecDeque;
 
-use isolario_model::{Value, Visible};
+use isolario_model::{Value, VisibilityRule};
 use rustc_hash::FxHashMap;
 
 use super::Halt;
@@ -29,7 +29,7 @@ use super::wrong::Wrong;
 
 /// The end of an order.
 pub(super) struct Recent {
-    visible: Visible,
+    visible: VisibilityRule,
     session_order: bool,
     initial: Option<Value>,
     /// How much may be kept, in operations.
@@ -116,7 +116,7 @@ struct Old {
 
 impl Recent {
     pub(super) fn new(
-        visible: Visible,
+        visible: VisibilityRule,
         session_order: bool,
         initial: Option<Value>,
         most: usize,
@@ -153,15 +153,15 @@ impl Recent {
             let (source, overwritten) = self.source(&txn, read)?;
             if let Some(overwritten) = overwritten {
                 old.push(Old { index: read.index, key: read.key, overwritten });
-                if self.visible == Visible::EarlierReads {
+                if self.visible == VisibilityRule::EarlierReads {
                     self.sees_none(&txn, &old[old.len() - 1..], &sources)?;
                 }
             }
             sources.push(source);
         }
         match self.visible {
-            Visible::Direct => self.sees_none(&txn, &old, &sources)?,
-            Visible::Causes => {
+            VisibilityRule::Direct => self.sees_none(&txn, &old, &sources)?,
+            VisibilityRule::Causes => {
                 sources.extend(txn.before.and_then(|before| self.places.get(&before).copied()));
                 self.depends_on_none(&txn, &old, &sources)?;
             }
@@ -203,7 +203,7 @@ impl Recent {
         for read in old {
             let newer = self.newer(read);
             let is_newer = |place: &u64| newer.clone().any(|other| other == *place);
-            let in_session = self.visible == Visible::Direct
+            let in_session = self.visible == VisibilityRule::Direct
                 && self.session_order
                 && newer.clone().any(|place| self.precedes_in_session(place, txn));
             if in_session || sources.iter().any(is_newer) {
@@ -271,7 +271,7 @@ impl Recent {
         }
         let mut causes = causes;
         match self.visible {
-            Visible::Causes => {
+            VisibilityRule::Causes => {
                 self.places.insert(position, place);
                 causes.retain(|cause| *cause >= self.first);
             }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use isolario_model::{
     Anomaly, AnomalyKind, Edge, EdgeKind, Engine, Evidence, Findings, History, Level, LevelResult,
-    Nodes, Reason, Verdict, VersionOrder, Visible,
+    Nodes, Reason, Verdict, VersionOrder, VisibilityRule,
 };
 use isolario_oracle::random::Case;
 use isolario_oracle::{Answer, Draft, is_ambiguous, levels, satisfies, volume};
@@ -179,8 +179,10 @@ fn closes_every_case(verifier: &Verifier<'_>, level: Level, cycles: &[Vec<Edge>]
 /// Whether a level is stated by cycles of dependencies, and not by what is visible to readers.
 fn is_stated_by_cycles(level: &Level) -> bool {
     let shape = level.shape();
-    let one =
-        matches!(shape.visible, Visible::Nothing | Visible::Dependencies | Visible::Everything);
+    let one = matches!(
+        shape.visible,
+        VisibilityRule::Nothing | VisibilityRule::Dependencies | VisibilityRule::Everything
+    );
     shape.nodes == Nodes::StartAndCommit || one
 }
 
