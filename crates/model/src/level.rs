@@ -52,7 +52,7 @@ pub enum Level {
 /// What a level asks of a history before it can be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Needs {
+pub struct LevelNeeds {
     /// Start and finish times.
     pub times: bool,
     /// A known order of the versions of each key.
@@ -155,7 +155,7 @@ struct LevelRow {
     weaker: &'static [Level],
     promise: &'static str,
     proscribes: &'static str,
-    needs: Needs,
+    needs: LevelNeeds,
     shape: Shape,
 }
 
@@ -164,8 +164,8 @@ const AND_PREDICATES: &[OpFamily] =
     &[OpFamily::Registers, OpFamily::Lists, OpFamily::Conditionals, OpFamily::Predicates];
 const SINGLE: &[OpFamily] = &[OpFamily::Registers, OpFamily::Conditionals];
 
-const fn needs(operations: &'static [OpFamily]) -> Needs {
-    Needs { times: false, version_order: false, single_operations: false, operations }
+const fn needs(operations: &'static [OpFamily]) -> LevelNeeds {
+    LevelNeeds { times: false, version_order: false, single_operations: false, operations }
 }
 
 /// A level with one commit order, in which reads miss nothing that is visible.
@@ -206,7 +206,7 @@ static TABLE: [LevelRow; 18] = [
         weaker: &[],
         promise: "writes of different transactions are not mixed up",
         proscribes: "cycles of overwrites (G0)",
-        needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
+        needs: LevelNeeds { version_order: true, ..needs(SINGLE_KEYS) },
         shape: ordered(VisibilityRule::Nothing),
     },
     LevelRow {
@@ -216,7 +216,7 @@ static TABLE: [LevelRow; 18] = [
         weaker: &[ReadUncommitted],
         promise: "read uncommitted, and later transactions overwrite earlier ones in real time",
         proscribes: "cycles of overwrites and real time",
-        needs: Needs { times: true, version_order: true, ..needs(SINGLE_KEYS) },
+        needs: LevelNeeds { times: true, version_order: true, ..needs(SINGLE_KEYS) },
         shape: Shape { real_time: true, ..ordered(VisibilityRule::Nothing) },
     },
     LevelRow {
@@ -236,7 +236,7 @@ static TABLE: [LevelRow; 18] = [
         weaker: &[StrongReadUncommitted, AdyaReadCommitted],
         promise: "Adya's read committed, and nobody reads or overwrites what comes later in real time",
         proscribes: "aborted and intermediate reads, and cycles of overwrites, reads and real time",
-        needs: Needs { times: true, ..needs(SINGLE_KEYS) },
+        needs: LevelNeeds { times: true, ..needs(SINGLE_KEYS) },
         shape: Shape { real_time: true, ..ordered(VisibilityRule::Nothing) },
     },
     LevelRow {
@@ -288,7 +288,7 @@ static TABLE: [LevelRow; 18] = [
         weaker: &[CutIsolation],
         promise: "whoever sees or overwrites a transaction's effect misses nothing that led to it",
         proscribes: "cycles with fewer than two anti-dependencies, session order aside (G1, G-single)",
-        needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
+        needs: LevelNeeds { version_order: true, ..needs(SINGLE_KEYS) },
         shape: Shape { session_order: false, ..ordered(VisibilityRule::Dependencies) },
     },
     LevelRow {
@@ -298,7 +298,7 @@ static TABLE: [LevelRow; 18] = [
         weaker: &[Causal, ConsistentView],
         promise: "snapshots and no lost updates, but independent writes in no common order",
         proscribes: "cycles with fewer than two anti-dependencies",
-        needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
+        needs: LevelNeeds { version_order: true, ..needs(SINGLE_KEYS) },
         shape: ordered(VisibilityRule::Dependencies),
     },
     LevelRow {
@@ -328,7 +328,7 @@ static TABLE: [LevelRow; 18] = [
         weaker: &[StrongAdyaReadCommitted, SnapshotIsolation],
         promise: "snapshot isolation, and snapshots are as recent as real time says",
         proscribes: "what snapshot isolation does, and stale snapshots",
-        needs: Needs { times: true, ..needs(AND_PREDICATES) },
+        needs: LevelNeeds { times: true, ..needs(AND_PREDICATES) },
         shape: Shape { real_time: true, ..EXCLUSIVE_SNAPSHOTS },
     },
     LevelRow {
@@ -338,7 +338,7 @@ static TABLE: [LevelRow; 18] = [
         weaker: &[AdyaReadCommitted, CutIsolation],
         promise: "serializable but for predicate reads",
         proscribes: "cycles with item anti-dependencies (G2-item)",
-        needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
+        needs: LevelNeeds { version_order: true, ..needs(SINGLE_KEYS) },
         shape: ordered(VisibilityRule::Everything),
     },
     LevelRow {
@@ -348,7 +348,7 @@ static TABLE: [LevelRow; 18] = [
         weaker: &[StrongAdyaReadCommitted, RepeatableRead],
         promise: "strictly serializable but for predicate reads",
         proscribes: "cycles with item anti-dependencies and real time",
-        needs: Needs { times: true, version_order: true, ..needs(SINGLE_KEYS) },
+        needs: LevelNeeds { times: true, version_order: true, ..needs(SINGLE_KEYS) },
         shape: Shape { real_time: true, ..ordered(VisibilityRule::Everything) },
     },
     LevelRow {
@@ -368,7 +368,7 @@ static TABLE: [LevelRow; 18] = [
         weaker: &[Serializable, StrongSnapshotIsolation, StrongRepeatableRead],
         promise: "serializable, in an order that real time agrees with",
         proscribes: "all cycles with real time: stale reads too",
-        needs: Needs { times: true, ..needs(AND_PREDICATES) },
+        needs: LevelNeeds { times: true, ..needs(AND_PREDICATES) },
         shape: Shape { real_time: true, ..ordered(VisibilityRule::Everything) },
     },
     LevelRow {
@@ -378,7 +378,7 @@ static TABLE: [LevelRow; 18] = [
         weaker: &[],
         promise: "single operations take effect between call and answer",
         proscribes: "any result that no order of the operations explains",
-        needs: Needs { times: true, single_operations: true, ..needs(SINGLE) },
+        needs: LevelNeeds { times: true, single_operations: true, ..needs(SINGLE) },
         shape: Shape {
             nodes: Nodes::PerOperation,
             real_time: true,
@@ -423,7 +423,7 @@ impl Level {
     }
 
     /// What it asks of a history before it can be decided.
-    pub fn needs(self) -> Needs {
+    pub fn needs(self) -> LevelNeeds {
         self.row().needs
     }
 

@@ -1,12 +1,12 @@
 //! Which histories a level can be decided for.
 
-use isolario_model::{Level, Needs, OpFamily};
+use isolario_model::{Level, LevelNeeds, OpFamily};
 
 use crate::names::listed;
 
 /// Which histories a level can be decided for, as half a sentence.
 pub fn applies_to(level: Level) -> String {
-    let Needs { times, version_order, single_operations, operations, .. } = level.needs();
+    let LevelNeeds { times, version_order, single_operations, operations, .. } = level.needs();
     if operations.is_empty() {
         return "nothing yet: there is no checker for it".to_owned();
     }
