@@ -100,7 +100,7 @@ impl OpFamily {
 /// before that writer. Levels differ in what is visible, and in what else the order must respect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Shape {
+pub struct LevelShape {
     /// What a transaction is in the level's order.
     pub nodes: Nodes,
     /// What is visible to a reader.
@@ -156,7 +156,7 @@ struct LevelRow {
     promise: &'static str,
     proscribes: &'static str,
     needs: LevelNeeds,
-    shape: Shape,
+    shape: LevelShape,
 }
 
 const SINGLE_KEYS: &[OpFamily] = &[OpFamily::Registers, OpFamily::Lists, OpFamily::Conditionals];
@@ -169,8 +169,8 @@ const fn needs(operations: &'static [OpFamily]) -> LevelNeeds {
 }
 
 /// A level with one commit order, in which reads miss nothing that is visible.
-const fn ordered(visible: VisibilityRule) -> Shape {
-    Shape {
+const fn ordered(visible: VisibilityRule) -> LevelShape {
+    LevelShape {
         nodes: Nodes::One,
         visible,
         exclusive_writers: false,
@@ -179,14 +179,14 @@ const fn ordered(visible: VisibilityRule) -> Shape {
     }
 }
 
-const SNAPSHOTS: Shape = Shape {
+const SNAPSHOTS: LevelShape = LevelShape {
     nodes: Nodes::StartAndCommit,
     visible: VisibilityRule::Prefix,
     exclusive_writers: false,
     session_order: true,
     real_time: false,
 };
-const EXCLUSIVE_SNAPSHOTS: Shape = Shape { exclusive_writers: true, ..SNAPSHOTS };
+const EXCLUSIVE_SNAPSHOTS: LevelShape = LevelShape { exclusive_writers: true, ..SNAPSHOTS };
 
 use Level::{
     AdyaReadCommitted, Causal, ConsistentView, CutIsolation, Linearizable,
@@ -217,7 +217,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "read uncommitted, and later transactions overwrite earlier ones in real time",
         proscribes: "cycles of overwrites and real time",
         needs: LevelNeeds { times: true, version_order: true, ..needs(SINGLE_KEYS) },
-        shape: Shape { real_time: true, ..ordered(VisibilityRule::Nothing) },
+        shape: LevelShape { real_time: true, ..ordered(VisibilityRule::Nothing) },
     },
     LevelRow {
         level: AdyaReadCommitted,
@@ -237,7 +237,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "Adya's read committed, and nobody reads or overwrites what comes later in real time",
         proscribes: "aborted and intermediate reads, and cycles of overwrites, reads and real time",
         needs: LevelNeeds { times: true, ..needs(SINGLE_KEYS) },
-        shape: Shape { real_time: true, ..ordered(VisibilityRule::Nothing) },
+        shape: LevelShape { real_time: true, ..ordered(VisibilityRule::Nothing) },
     },
     LevelRow {
         level: ReadCommitted,
@@ -257,7 +257,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "reading a key again returns the same version; nothing else",
         proscribes: "non-repeatable reads",
         needs: needs(SINGLE_KEYS),
-        shape: Shape { nodes: Nodes::None, ..ordered(VisibilityRule::Nothing) },
+        shape: LevelShape { nodes: Nodes::None, ..ordered(VisibilityRule::Nothing) },
     },
     LevelRow {
         level: ReadAtomic,
@@ -289,7 +289,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "whoever sees or overwrites a transaction's effect misses nothing that led to it",
         proscribes: "cycles with fewer than two anti-dependencies, session order aside (G1, G-single)",
         needs: LevelNeeds { version_order: true, ..needs(SINGLE_KEYS) },
-        shape: Shape { session_order: false, ..ordered(VisibilityRule::Dependencies) },
+        shape: LevelShape { session_order: false, ..ordered(VisibilityRule::Dependencies) },
     },
     LevelRow {
         level: ParallelSnapshotIsolation,
@@ -329,7 +329,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "snapshot isolation, and snapshots are as recent as real time says",
         proscribes: "what snapshot isolation does, and stale snapshots",
         needs: LevelNeeds { times: true, ..needs(AND_PREDICATES) },
-        shape: Shape { real_time: true, ..EXCLUSIVE_SNAPSHOTS },
+        shape: LevelShape { real_time: true, ..EXCLUSIVE_SNAPSHOTS },
     },
     LevelRow {
         level: RepeatableRead,
@@ -349,7 +349,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "strictly serializable but for predicate reads",
         proscribes: "cycles with item anti-dependencies and real time",
         needs: LevelNeeds { times: true, version_order: true, ..needs(SINGLE_KEYS) },
-        shape: Shape { real_time: true, ..ordered(VisibilityRule::Everything) },
+        shape: LevelShape { real_time: true, ..ordered(VisibilityRule::Everything) },
     },
     LevelRow {
         level: Serializable,
@@ -369,7 +369,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "serializable, in an order that real time agrees with",
         proscribes: "all cycles with real time: stale reads too",
         needs: LevelNeeds { times: true, ..needs(AND_PREDICATES) },
-        shape: Shape { real_time: true, ..ordered(VisibilityRule::Everything) },
+        shape: LevelShape { real_time: true, ..ordered(VisibilityRule::Everything) },
     },
     LevelRow {
         level: Linearizable,
@@ -379,7 +379,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "single operations take effect between call and answer",
         proscribes: "any result that no order of the operations explains",
         needs: LevelNeeds { times: true, single_operations: true, ..needs(SINGLE) },
-        shape: Shape {
+        shape: LevelShape {
             nodes: Nodes::PerOperation,
             real_time: true,
             ..ordered(VisibilityRule::Everything)
@@ -428,7 +428,7 @@ impl Level {
     }
 
     /// How it constrains the order of transactions.
-    pub fn shape(self) -> Shape {
+    pub fn shape(self) -> LevelShape {
         self.row().shape
     }
 

@@ -1,6 +1,6 @@
 //! Which node of the graph stands for what, and what an order of two versions asks of it.
 
-use isolario_model::{Level, Nodes, Point, Shape, TxnId};
+use isolario_model::{Level, LevelShape, Nodes, Point, TxnId};
 
 use crate::graph::{commit_of, is_commit, start_of, txn_of};
 
@@ -27,7 +27,7 @@ impl Layout {
         if !level.is_decided() || !level.implies(Level::Prefix) {
             return None;
         }
-        let Shape { nodes, exclusive_writers: exclusive, real_time, .. } = level.shape();
+        let LevelShape { nodes, exclusive_writers: exclusive, real_time, .. } = level.shape();
         let split = match nodes {
             Nodes::One => false,
             Nodes::StartAndCommit => true,
