@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use isolario_model::{
     Anomaly, AnomalyKind, Clock, Engine, Findings, History, Inapplicable, KeyAssumption, KeyId,
-    Level, LevelResult, Limit, Nodes, OpFamily, OpId, OpKind, PatternResult, PromisedOrder,
+    Level, LevelNodes, LevelResult, Limit, OpFamily, OpId, OpKind, PatternResult, PromisedOrder,
     StatedOrder, TxnId, Undecided, Verdict, VerdictKind,
 };
 
@@ -274,7 +274,7 @@ impl<'h> Checker<'h> {
         }
         // Linearizability is about operations of more kinds, and needs none of what the other levels
         // share.
-        let (engine, verdict) = if level.shape().nodes == Nodes::PerOperation {
+        let (engine, verdict) = if level.shape().nodes == LevelNodes::PerOperation {
             match self.options.stop.is_asked() {
                 true => return unlooked_level(level),
                 false => (Engine::Lin, lin::check(self.history, &self.options)),
@@ -377,7 +377,7 @@ impl<'h> Checker<'h> {
     }
 
     fn decide_weak(&self, engines: &Engines<'h>, level: Level) -> Verdict {
-        if level.shape().nodes == Nodes::None {
+        if level.shape().nodes == LevelNodes::None {
             return self.cut_isolation(engines);
         }
         match engines.weak.check(level) {
@@ -684,7 +684,7 @@ impl<'h> Checker<'h> {
     /// time, whatever the level.
     fn lacks_times(&self, level: Level) -> Option<Inapplicable> {
         let assumes_times = self.options.assume.contains(KeyAssumption::LinearizableKeys)
-            && level.shape().nodes != Nodes::None;
+            && level.shape().nodes != LevelNodes::None;
         if !level.needs().times && !assumes_times {
             return None;
         }

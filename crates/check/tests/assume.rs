@@ -4,8 +4,8 @@
 
 use isolario_check::{Options, check, patterns, supported, supported_patterns};
 use isolario_model::{
-    Anomaly, AnomalyKind, Evidence, History, Inapplicable, KeyAssumption, Level, LevelResult,
-    Nodes, PatternResult, Reason, Verdict, VerdictKind, VersionOrder,
+    Anomaly, AnomalyKind, Evidence, History, Inapplicable, KeyAssumption, Level, LevelNodes,
+    LevelResult, PatternResult, Reason, Verdict, VerdictKind, VersionOrder,
 };
 use isolario_oracle::history;
 use isolario_verify::verify;
@@ -106,7 +106,7 @@ fn an_assumption_that_leads_to_cyclic_versions_is_reported_at_every_level() {
     let update = history("a: w x 1\n b: r x 1, w x 2\n c: r x 2\n c: r x 1");
     let mixed = history("a: w x 1, w y 1\n a: w x 2, r y 1\n c: r x 2\n c: r x 1");
     for history in [back, initial, update, mixed] {
-        for level in supported().iter().filter(|level| level.shape().nodes != Nodes::None) {
+        for level in supported().iter().filter(|level| level.shape().nodes != LevelNodes::None) {
             if level.needs().times || level.needs().single_operations {
                 continue;
             }

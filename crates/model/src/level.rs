@@ -102,7 +102,7 @@ impl OpFamily {
 #[non_exhaustive]
 pub struct LevelShape {
     /// What a transaction is in the level's order.
-    pub nodes: Nodes,
+    pub nodes: LevelNodes,
     /// What is visible to a reader.
     pub visible: VisibilityRule,
     /// Whether of two writers of a key one must start after the other has committed.
@@ -116,7 +116,7 @@ pub struct LevelShape {
 /// What a transaction is in a level's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Nodes {
+pub enum LevelNodes {
     /// Nothing: the level orders nothing.
     None,
     /// One point: its commit, or all of it.
@@ -171,7 +171,7 @@ const fn needs(operations: &'static [OpFamily]) -> LevelNeeds {
 /// A level with one commit order, in which reads miss nothing that is visible.
 const fn ordered(visible: VisibilityRule) -> LevelShape {
     LevelShape {
-        nodes: Nodes::One,
+        nodes: LevelNodes::One,
         visible,
         exclusive_writers: false,
         session_order: true,
@@ -180,7 +180,7 @@ const fn ordered(visible: VisibilityRule) -> LevelShape {
 }
 
 const SNAPSHOTS: LevelShape = LevelShape {
-    nodes: Nodes::StartAndCommit,
+    nodes: LevelNodes::StartAndCommit,
     visible: VisibilityRule::Prefix,
     exclusive_writers: false,
     session_order: true,
@@ -257,7 +257,7 @@ static TABLE: [LevelRow; 18] = [
         promise: "reading a key again returns the same version; nothing else",
         proscribes: "non-repeatable reads",
         needs: needs(SINGLE_KEYS),
-        shape: LevelShape { nodes: Nodes::None, ..ordered(VisibilityRule::Nothing) },
+        shape: LevelShape { nodes: LevelNodes::None, ..ordered(VisibilityRule::Nothing) },
     },
     LevelRow {
         level: ReadAtomic,
@@ -380,7 +380,7 @@ static TABLE: [LevelRow; 18] = [
         proscribes: "any result that no order of the operations explains",
         needs: LevelNeeds { times: true, single_operations: true, ..needs(SINGLE) },
         shape: LevelShape {
-            nodes: Nodes::PerOperation,
+            nodes: LevelNodes::PerOperation,
             real_time: true,
             ..ordered(VisibilityRule::Everything)
         },
@@ -583,7 +583,7 @@ mod tests {
 
     #[test]
     fn a_stronger_level_shows_at_least_as_much_and_asks_no_less() {
-        for level in Level::all().filter(|level| level.shape().nodes != Nodes::None) {
+        for level in Level::all().filter(|level| level.shape().nodes != LevelNodes::None) {
             let weaker = level.weaker().iter().filter(|weaker| **weaker != CutIsolation);
             for weaker in weaker {
                 let (strong, weak) = (level.shape(), weaker.shape());

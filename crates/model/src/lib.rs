@@ -83,7 +83,7 @@ pub use incarnations::IncarnationView;
 pub use isolario_predicate::{Aggregate, Decimal, DecimalRef, Expr, MatchesOracle, Predicate};
 pub use items::{ItemView, MatchedRow, MatchedValue};
 pub use join::{JoinError, Joiner};
-pub use level::{Level, LevelNeeds, LevelSet, LevelShape, Nodes, OpFamily, VisibilityRule};
+pub use level::{Level, LevelNeeds, LevelNodes, LevelSet, LevelShape, OpFamily, VisibilityRule};
 pub use op::{
     Op, OpInput, OpKind, OpNotes, OpView, Outcome, PredicateRow, RowInput, RowView, Stamp,
     StatedOrder, StatedSet, TxnEnd, TxnStart, VersionRef, VersionSet,

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use isolario_model::{
-    Aggregate, History, KeyId, Level, Nodes, Op, OpId, Outcome, Point, Predicate, PromisedOrder,
-    RowRef, TxnId, Value, ValueRef, VisibilityRule,
+    Aggregate, History, KeyId, Level, LevelNodes, Op, OpId, Outcome, Point, Predicate,
+    PromisedOrder, RowRef, TxnId, Value, ValueRef, VisibilityRule,
 };
 use isolario_predicate::Dialect;
 
@@ -17,8 +17,8 @@ pub(crate) fn has_starts(level: Level) -> Option<bool> {
     let shape = level.shape();
     match (shape.nodes, shape.visible) {
         _ if level.needs().version_order => None,
-        (Nodes::One, VisibilityRule::Everything) => Some(false),
-        (Nodes::StartAndCommit, VisibilityRule::Prefix) => Some(true),
+        (LevelNodes::One, VisibilityRule::Everything) => Some(false),
+        (LevelNodes::StartAndCommit, VisibilityRule::Prefix) => Some(true),
         _ => None,
     }
 }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use isolario_model::{
     Anomaly, ConditionalOutcome, Findings, History, Inapplicable, Initial, ItemView, KeyId,
-    LevelResult, Nodes, Op, OpId, OpKind, Outcome, StatedOrder, TxnId, ValueRef, Verdict, Witness,
+    LevelNodes, LevelResult, Op, OpId, OpKind, Outcome, StatedOrder, TxnId, ValueRef, Verdict,
+    Witness,
 };
 
 use crate::facts::{Facts, is_write};
@@ -59,7 +60,7 @@ pub(crate) fn verify(
     };
     let mut facts = Facts::new(view.history(), options, stated);
     // At cut isolation, what was met may have been an aborted write.
-    if result.level.shape().nodes != Nodes::None {
+    if result.level.shape().nodes != LevelNodes::None {
         facts.met = met(history, &view);
     }
     if is_by_row(result.level) && may_come_back(history) {

@@ -1,7 +1,7 @@
 //! Edges: what the history must show for each reason.
 
 use isolario_model::{
-    Edge, KeyId, Level, Nodes, OpId, OpKind, Reason, TxnId, VersionOrder, VisibilityRule,
+    Edge, KeyId, Level, LevelNodes, OpId, OpKind, Reason, TxnId, VersionOrder, VisibilityRule,
 };
 
 use crate::facts::{Facts, Source};
@@ -267,13 +267,13 @@ impl<'a> Claim<'a, '_> {
                 Ok(RestsOn::Path(edges))
             }
             VersionOrder::Stated { at } => {
-                let has_order = self.level.shape().nodes != Nodes::None;
+                let has_order = self.level.shape().nodes != LevelNodes::None;
                 self.holds(has_order, "the level knows no order of versions")?;
                 let stated = self.facts.stated.says(*at, key, writer, to);
                 self.holds(stated, "no trusted order of versions says so there")
             }
             VersionOrder::Guaranteed { by, first, second } => {
-                let has_order = self.level.shape().nodes != Nodes::None;
+                let has_order = self.level.shape().nodes != LevelNodes::None;
                 self.holds(has_order, "the level knows no order of versions")?;
                 let (first, second) = ((*first, writer), (*second, to));
                 let guarantee = Guarantee { by: *by, key, first, second };

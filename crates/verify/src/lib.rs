@@ -75,8 +75,8 @@ mod writers;
 use std::cell::OnceCell;
 
 use isolario_model::{
-    AnomalyKind, History, Inapplicable, KeyAssumptions, Level, LevelResult, Nodes, OpFamily, OpId,
-    OpKind, PromisedOrder, StatedOrder, StatedSet, Verdict, VisibilityRule, Witness,
+    AnomalyKind, History, Inapplicable, KeyAssumptions, Level, LevelNodes, LevelResult, OpFamily,
+    OpId, OpKind, PromisedOrder, StatedOrder, StatedSet, Verdict, VisibilityRule, Witness,
 };
 
 pub use lost::{LostCommit, NotLost, Outage};
@@ -307,16 +307,18 @@ fn is_supported(kind: OpKind) -> bool {
 
 fn verify_witness(facts: &Facts<'_>, level: Level, witness: &Witness) -> Result<(), Refusal> {
     match (level.shape().nodes, witness) {
-        (Nodes::None, Witness::Empty) => weak::verify_cut_isolation(facts),
-        (Nodes::One, Witness::CommitOrder(order)) => {
+        (LevelNodes::None, Witness::Empty) => weak::verify_cut_isolation(facts),
+        (LevelNodes::One, Witness::CommitOrder(order)) => {
             verify_order(&Order::new(facts, order)?, level)
         }
-        (Nodes::One, Witness::Chosen { order, sources }) if may_suppose_sources(level) => {
+        (LevelNodes::One, Witness::Chosen { order, sources }) if may_suppose_sources(level) => {
             verify_order(&Order::new(facts, order)?.with_sources(sources)?, level)
         }
-        (Nodes::StartAndCommit, Witness::Points(all)) => replay::verify_points(facts, level, all),
+        (LevelNodes::StartAndCommit, Witness::Points(all)) => {
+            replay::verify_points(facts, level, all)
+        }
         // Points that show a stronger level.
-        (Nodes::One, Witness::Points(all)) if Level::Prefix.implies(level) => {
+        (LevelNodes::One, Witness::Points(all)) if Level::Prefix.implies(level) => {
             replay::verify_points(facts, Level::Prefix, all)
         }
         _ => Err(Refusal::WrongWitness(level)),
@@ -359,7 +361,9 @@ fn verify_order(order: &Order<'_, '_>, level: Level) -> Result<(), Refusal> {
 /// Whether it may be supposed, case by case, whose write a read saw that may have seen several: at the
 /// levels that ask for an order of commits and for no order of versions that is known.
 fn may_suppose_sources(level: Level) -> bool {
-    level.shape().nodes != Nodes::None && !level.needs().version_order && !allows_dirty_reads(level)
+    level.shape().nodes != LevelNodes::None
+        && !level.needs().version_order
+        && !allows_dirty_reads(level)
 }
 
 /// Whether reads from aborted transactions are allowed. There a transaction of unknown outcome that

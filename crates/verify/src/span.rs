@@ -18,7 +18,7 @@
 //! Below prefix only commits are ordered. There an anti-dependency is wrong by itself where its reader
 //! must not have missed the write: what that takes is the level's own.
 
-use isolario_model::{Edge, EdgeKind, KeyId, Level, Nodes, TxnId, VisibilityRule};
+use isolario_model::{Edge, EdgeKind, KeyId, Level, LevelNodes, TxnId, VisibilityRule};
 
 use crate::allows_dirty_reads;
 use crate::facts::Facts;
@@ -48,11 +48,11 @@ pub(crate) fn span(facts: &Facts<'_>, level: Level, edge: &Edge) -> Option<Span>
     let (kind, shape) = (edge.reason.kind(), level.shape());
     match shape.nodes {
         // Transactions do not overlap.
-        Nodes::One if shape.visible == VisibilityRule::Everything => Some(COMMIT_TO_START),
+        LevelNodes::One if shape.visible == VisibilityRule::Everything => Some(COMMIT_TO_START),
         // Only commits are ordered, and reads at the lowest level not even these.
-        Nodes::One if kind == WriteRead && allows_dirty_reads(level) => None,
-        Nodes::One => (kind != ReadWrite).then_some(COMMIT_TO_COMMIT),
-        Nodes::StartAndCommit if shape.exclusive_writers => Some(match kind {
+        LevelNodes::One if kind == WriteRead && allows_dirty_reads(level) => None,
+        LevelNodes::One => (kind != ReadWrite).then_some(COMMIT_TO_COMMIT),
+        LevelNodes::StartAndCommit if shape.exclusive_writers => Some(match kind {
             ReadWrite
                 if !reader_writes(facts, edge) || !excludes(facts, edge.to, edge.from, edge) =>
             {
@@ -64,7 +64,7 @@ pub(crate) fn span(facts: &Facts<'_>, level: Level, edge: &Edge) -> Option<Span>
             CommitOrder | Stated if !both_write(facts, edge.from, edge.to) => COMMIT_TO_COMMIT,
             _ => COMMIT_TO_START,
         }),
-        Nodes::StartAndCommit => Some(match kind {
+        LevelNodes::StartAndCommit => Some(match kind {
             ReadWrite => START_TO_COMMIT,
             WriteWrite | CommitOrder | Stated => COMMIT_TO_COMMIT,
             _ => COMMIT_TO_START,

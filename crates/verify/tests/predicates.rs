@@ -6,10 +6,10 @@
 use isolario_check::check;
 use isolario_model::{
     Anomaly, AnomalyKind, Batch, Edge, EdgeKind, EvaluatedVersion, Evidence, ExpectedVersion,
-    Findings, History, Inapplicable, IncarnationView, Initial, ItemView, KeyId, Level, Limit, Meta,
-    Nodes, Op, OpId, OpInput, OpNotes, Outcome, Point, Predicate, Reason, RowInput, SinkError,
-    StatedOrder, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef, Verdict, VerdictKind, VersionSet,
-    Witness,
+    Findings, History, Inapplicable, IncarnationView, Initial, ItemView, KeyId, Level, LevelNodes,
+    Limit, Meta, Op, OpId, OpInput, OpNotes, Outcome, Point, Predicate, Reason, RowInput,
+    SinkError, StatedOrder, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef, Verdict, VerdictKind,
+    VersionSet, Witness,
 };
 use isolario_oracle::random::Case;
 use isolario_oracle::random::certificates::certificate_case;
@@ -514,7 +514,7 @@ fn shape(anomaly: &Anomaly) -> Vec<(TxnId, TxnId, EdgeKind, bool)> {
 fn in_the_order_of_numbers(history: &History, level: Level) -> Verdict {
     let kept = history.txns().filter(|txn| history.outcome(*txn) == Outcome::Committed);
     Verdict::Satisfied(match level.shape().nodes {
-        Nodes::One => Witness::CommitOrder(kept.collect()),
+        LevelNodes::One => Witness::CommitOrder(kept.collect()),
         _ => {
             Witness::Points(kept.flat_map(|txn| [Point::Start(txn), Point::Commit(txn)]).collect())
         }

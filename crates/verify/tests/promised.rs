@@ -6,8 +6,8 @@
 use isolario_check::check;
 use isolario_model::{
     Anomaly, AnomalyKind, Batch, ConditionalOutcome, Evidence, ExpectedVersion, Findings, History,
-    Inapplicable, KeyId, Level, LevelResult, Nodes, OpId, Outcome, Point, PromisedOrder, Stamp,
-    TxnEnd, TxnSink, TxnStart, Verdict, VerdictKind, Witness,
+    Inapplicable, KeyId, Level, LevelNodes, LevelResult, OpId, Outcome, Point, PromisedOrder,
+    Stamp, TxnEnd, TxnSink, TxnStart, Verdict, VerdictKind, Witness,
 };
 use isolario_oracle::random::Case;
 use isolario_oracle::random::tables::{TableCase, table_case};
@@ -149,7 +149,7 @@ fn all_reads_wrong(history: &History) -> Vec<Verdict> {
 fn in_the_order_of_numbers(history: &History, level: Level) -> Verdict {
     let kept = history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted);
     Verdict::Satisfied(match level.shape().nodes {
-        Nodes::One => Witness::CommitOrder(kept.collect()),
+        LevelNodes::One => Witness::CommitOrder(kept.collect()),
         _ => {
             Witness::Points(kept.flat_map(|txn| [Point::Start(txn), Point::Commit(txn)]).collect())
         }

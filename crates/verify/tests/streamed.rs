@@ -8,7 +8,7 @@ use std::io::Cursor;
 
 use isolario_check::{Follower, check};
 use isolario_model::{
-    Batch, Engine, History, Level, LevelResult, Nodes, Outcome, Point, TxnId, Value, Verdict,
+    Batch, Engine, History, Level, LevelNodes, LevelResult, Outcome, Point, TxnId, Value, Verdict,
     Witness,
 };
 use isolario_oracle::random::{Case, Rng};
@@ -182,7 +182,7 @@ fn first_order(told: &Told, result: &LevelResult) -> Vec<Moment> {
             points.iter().map(moment).collect()
         }
         _ => {
-            let in_points = result.level.shape().nodes == Nodes::StartAndCommit;
+            let in_points = result.level.shape().nodes == LevelNodes::StartAndCommit;
             let is_there = |txn: &TxnId| told.whole.outcome(*txn) == Outcome::Committed;
             let moments = |txn: TxnId| match in_points {
                 true => vec![Moment::Starts(at(&txn)), Moment::Commits(at(&txn))],

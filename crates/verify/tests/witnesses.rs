@@ -4,8 +4,8 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_model::{
-    Engine, History, KeyAssumption, KeyAssumptions, KeyId, Level, LevelResult, Nodes, Op, OpId,
-    Outcome, StatedOrder, TxnId, Verdict, VisibilityRule, Witness,
+    Engine, History, KeyAssumption, KeyAssumptions, KeyId, Level, LevelNodes, LevelResult, Op,
+    OpId, Outcome, StatedOrder, TxnId, Verdict, VisibilityRule, Witness,
 };
 use isolario_oracle::random::{Case, Rng, shrink};
 use isolario_oracle::{Answer, Draft, history, is_ambiguous, levels, satisfies_stated, volume};
@@ -13,7 +13,7 @@ use isolario_verify::{Options, Refusal, Verifier};
 
 /// The levels that are shown by a commit order.
 fn ordered_levels() -> impl Iterator<Item = Level> {
-    levels().filter(|level| level.shape().nodes == Nodes::One)
+    levels().filter(|level| level.shape().nodes == LevelNodes::One)
 }
 
 fn judge(

@@ -32,8 +32,8 @@ use std::time::Instant;
 
 use isolario_model::{
     Anomaly, Evidence, Findings, History, Inapplicable, IncarnationView, Initial, ItemView, KeyId,
-    Level, LevelResult, Limit, MatchedRow, Nodes, Op, OpFamily, OpId, Outcome, Point, StatedOrder,
-    TxnId, Undecided, Verdict, Witness,
+    Level, LevelNodes, LevelResult, Limit, MatchedRow, Op, OpFamily, OpId, Outcome, Point,
+    StatedOrder, TxnId, Undecided, Verdict, Witness,
 };
 
 use crate::graph::precedes;
@@ -241,7 +241,7 @@ impl BlackBox<'_> {
             false => RESOLVED,
         };
         match (level.shape().nodes, self.history.initial()) {
-            (Nodes::PerOperation, _) => predicate(),
+            (LevelNodes::PerOperation, _) => predicate(),
             (_, Initial::Value(_)) => first_outside(self.history, known),
             // Nobody knows what a row held at first that no one saw.
             _ => predicate(),

@@ -28,8 +28,8 @@ mod state;
 mod waiting;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Evidence, Findings, History, Inapplicable, Level, Nodes, PromisedOrder,
-    TxnId, Verdict, VisibilityRule, Witness,
+    Anomaly, AnomalyKind, Evidence, Findings, History, Inapplicable, Level, LevelNodes,
+    PromisedOrder, TxnId, Verdict, VisibilityRule, Witness,
 };
 
 use crate::Options;
@@ -92,8 +92,8 @@ pub(crate) fn moments(level: Level, by_stamps: bool) -> Result<Moments, Inapplic
     let shape = level.shape();
     match (shape.nodes, shape.visible) {
         _ if level.needs().version_order => Err(Inapplicable::NotByPromisedOrder),
-        (Nodes::One, VisibilityRule::Everything) => Ok(Moments::One),
-        (Nodes::StartAndCommit, VisibilityRule::Prefix) if by_stamps => {
+        (LevelNodes::One, VisibilityRule::Everything) => Ok(Moments::One),
+        (LevelNodes::StartAndCommit, VisibilityRule::Prefix) if by_stamps => {
             Ok(Moments::Two { exclusive_writers: shape.exclusive_writers })
         }
         _ => Err(Inapplicable::NotByPromisedOrder),

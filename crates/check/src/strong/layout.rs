@@ -1,6 +1,6 @@
 //! Which node of the graph stands for what, and what an order of two versions asks of it.
 
-use isolario_model::{Level, LevelShape, Nodes, Point, TxnId};
+use isolario_model::{Level, LevelNodes, LevelShape, Point, TxnId};
 
 use crate::graph::{commit_of, is_commit, start_of, txn_of};
 
@@ -29,8 +29,8 @@ impl Layout {
         }
         let LevelShape { nodes, exclusive_writers: exclusive, real_time, .. } = level.shape();
         let split = match nodes {
-            Nodes::One => false,
-            Nodes::StartAndCommit => true,
+            LevelNodes::One => false,
+            LevelNodes::StartAndCommit => true,
             _ => return None,
         };
         Some(Layout { level, txns: txns as u32, split, exclusive, real_time })

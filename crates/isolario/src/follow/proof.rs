@@ -6,7 +6,7 @@ use std::path::Path;
 
 use isolario_check::{Settling, SettlingStep};
 use isolario_model::{
-    BatchEntries, Findings, History, Level, LevelResult, Nodes, SinkError, Verdict,
+    BatchEntries, Findings, History, Level, LevelNodes, LevelResult, SinkError, Verdict,
 };
 use isolario_verify::Options;
 use isolario_verify::proof::{
@@ -278,7 +278,7 @@ fn moments(order: &Order, level: Level, firsts: Vec<u64>) -> io::Result<ProofOrd
         })
     };
     let moments = Box::new(order.moments()?.map(moment));
-    let in_points = order.in_points() || level.shape().nodes == Nodes::StartAndCommit;
+    let in_points = order.in_points() || level.shape().nodes == LevelNodes::StartAndCommit;
     Ok(ProofOrder { in_points, count: order.count(), moments })
 }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use isolario_check::{Figures, Inquiry, Options, Places, check};
 use isolario_model::{
-    Engine, Findings, History, Level, LevelResult, Nodes, Verdict, VerdictKind, Witness,
+    Engine, Findings, History, Level, LevelNodes, LevelResult, Verdict, VerdictKind, Witness,
 };
 
 use super::sorted::Runs;
@@ -94,7 +94,7 @@ fn stronger_first(levels: &[Level]) -> Vec<usize> {
 /// one demands gives what the other does.
 fn shown_by_stronger(at: usize, levels: &[Level], found: &[Option<Shown>]) -> Option<Shown> {
     let shows = |stronger: &Level| {
-        stronger.shape().nodes == Nodes::One
+        stronger.shape().nodes == LevelNodes::One
             && stronger.implies(levels[at])
             && Level::Causal.implies(levels[at])
     };

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
     Anomaly, AnomalyKind as Kind, Edge, Evidence, Findings, History, Inapplicable, IncarnationView,
-    ItemView, KeyId, Level, LevelResult, MatchedRow, Nodes, Op, OpId, Outcome, Point, Reason,
+    ItemView, KeyId, Level, LevelNodes, LevelResult, MatchedRow, Op, OpId, Outcome, Point, Reason,
     TxnId, Verdict, VisibilityRule, Witness,
 };
 
@@ -117,8 +117,8 @@ impl<'h> Claim<'h> {
         let shape = self.level.shape();
         match (shape.nodes, shape.visible) {
             _ if self.level.needs().version_order => None,
-            (Nodes::One, VisibilityRule::Everything) => Some(false),
-            (Nodes::StartAndCommit, VisibilityRule::Prefix) => Some(true),
+            (LevelNodes::One, VisibilityRule::Everything) => Some(false),
+            (LevelNodes::StartAndCommit, VisibilityRule::Prefix) => Some(true),
             _ => None,
         }
     }

@@ -9,9 +9,9 @@ mod replay;
 mod table;
 
 use isolario_model::{
-    AnomalyKind, Evidence, Findings, History, Inapplicable, KeyId, Level, LevelResult, Nodes, Op,
-    OpId, Outcome, Point, PromisedOrder, PromisedPoints, Reason, TxnId, Verdict, VisibilityRule,
-    Witness,
+    AnomalyKind, Evidence, Findings, History, Inapplicable, KeyId, Level, LevelNodes, LevelResult,
+    Op, OpId, Outcome, Point, PromisedOrder, PromisedPoints, Reason, TxnId, Verdict,
+    VisibilityRule, Witness,
 };
 
 use crate::anomalies::are_counted;
@@ -42,8 +42,8 @@ pub(crate) fn verify(
 ) -> Result<(), Refusal> {
     let shape = result.level.shape();
     let has_starts = match (shape.nodes, shape.visible) {
-        (Nodes::One, VisibilityRule::Everything) => Some(false),
-        (Nodes::StartAndCommit, VisibilityRule::Prefix) if order.is_by_stamps() => Some(true),
+        (LevelNodes::One, VisibilityRule::Everything) => Some(false),
+        (LevelNodes::StartAndCommit, VisibilityRule::Prefix) if order.is_by_stamps() => Some(true),
         _ => None,
     };
     let has_starts = has_starts.filter(|_| !result.level.needs().version_order);

@@ -22,7 +22,7 @@ mod txn;
 mod wrong;
 
 use isolario_model::{
-    History, Initial, Level, Nodes, OpKind, Outcome, SinkError, Value, VisibilityRule,
+    History, Initial, Level, LevelNodes, OpKind, Outcome, SinkError, Value, VisibilityRule,
 };
 use rustc_hash::FxHashMap;
 
@@ -113,9 +113,9 @@ impl Replay {
         room: Room,
     ) -> Option<Replay> {
         let level = match (level.shape().nodes, in_points) {
-            (Nodes::One, false) | (Nodes::StartAndCommit, true) => level,
+            (LevelNodes::One, false) | (LevelNodes::StartAndCommit, true) => level,
             // Points that show a stronger level.
-            (Nodes::One, true) if Level::Prefix.implies(level) => Level::Prefix,
+            (LevelNodes::One, true) if Level::Prefix.implies(level) => Level::Prefix,
             _ => return None,
         };
         Some(Replay {

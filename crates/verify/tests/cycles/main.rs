@@ -8,8 +8,8 @@ mod edges;
 use std::collections::BTreeMap;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, EdgeKind, Engine, Evidence, Findings, History, Level, LevelResult,
-    Nodes, Reason, Verdict, VersionOrder, VisibilityRule,
+    Anomaly, AnomalyKind, Edge, EdgeKind, Engine, Evidence, Findings, History, Level, LevelNodes,
+    LevelResult, Reason, Verdict, VersionOrder, VisibilityRule,
 };
 use isolario_oracle::random::Case;
 use isolario_oracle::{Answer, Draft, is_ambiguous, levels, satisfies, volume};
@@ -19,7 +19,7 @@ use edges::{Edges, MOST};
 
 /// The levels that order anything.
 fn ordered_levels() -> impl Iterator<Item = Level> {
-    levels().filter(|level| level.shape().nodes != Nodes::None)
+    levels().filter(|level| level.shape().nodes != LevelNodes::None)
 }
 
 /// A name that fits the cycle, if not the clearest.
@@ -183,7 +183,7 @@ fn is_stated_by_cycles(level: &Level) -> bool {
         shape.visible,
         VisibilityRule::Nothing | VisibilityRule::Dependencies | VisibilityRule::Everything
     );
-    shape.nodes == Nodes::StartAndCommit || one
+    shape.nodes == LevelNodes::StartAndCommit || one
 }
 
 /// With all cycles at hand, case analysis is also complete: where reads are right and there is no
