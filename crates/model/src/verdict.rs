@@ -212,7 +212,7 @@ pub enum SearchProgress {
         /// How many of them are in an order, if that is known.
         decided: Option<u64>,
         /// The parts that can be solved independently of each other, if they are known.
-        parts: Option<Parts>,
+        parts: Option<SearchParts>,
         /// How many conflicts the search came to, if it began.
         conflicts: Option<u64>,
     },
@@ -233,7 +233,7 @@ pub enum SearchProgress {
 
 /// The parts of a problem that can be solved independently of each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
+pub struct SearchParts {
     /// How many there are.
     pub total: u64,
     /// How many are not solved.

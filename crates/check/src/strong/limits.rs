@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use isolario_model::{Level, Limit, Parts, SearchProgress, Undecided, Verdict};
+use isolario_model::{Level, Limit, SearchParts, SearchProgress, Undecided, Verdict};
 
 use super::parts::Part;
 use super::problem::Problem;
@@ -69,7 +69,7 @@ pub(crate) struct SoFar {
     /// How many of them are in an order, if that is known.
     pub(crate) decided: Option<u64>,
     /// The parts that can be solved independently of each other, if they are known.
-    pub(crate) parts: Option<Parts>,
+    pub(crate) parts: Option<SearchParts>,
     /// How many conflicts the search came to, if it began.
     pub(crate) conflicts: Option<u64>,
 }
@@ -84,7 +84,7 @@ impl SoFar {
     ) {
         let unsolved = (0..parts.len()).filter(|part| is_unsolved(*part));
         let sizes: Vec<usize> = unsolved.map(|part| parts[part].txns(problem)).collect();
-        self.parts = Some(Parts {
+        self.parts = Some(SearchParts {
             total: parts.len() as u64,
             unsolved: sizes.len() as u64,
             largest: sizes.into_iter().max().unwrap_or(0) as u64,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use isolario_model::{
     Anomaly, Batch, Engine, Evidence, Findings, Inapplicable, KeyId, LevelResult, Limit, Op, OpId,
-    OpNotes, Outcome, Parts, PatternResult, Reason, SearchProgress, Stamp, Stats, TxnEnd, TxnId,
-    TxnSink, TxnStart, Undecided, Verdict, VersionOrder, Witness,
+    OpNotes, Outcome, PatternResult, Reason, SearchParts, SearchProgress, Stamp, Stats, TxnEnd,
+    TxnId, TxnSink, TxnStart, Undecided, Verdict, VersionOrder, Witness,
 };
 
 use super::*;
@@ -150,7 +150,7 @@ fn verdicts_without_anomalies_give_their_reasons() {
     let progress = SearchProgress::Writes {
         pairs: 20,
         decided: Some(17),
-        parts: Some(Parts { total: 5, unsolved: 2, largest: 40 }),
+        parts: Some(SearchParts { total: 5, unsolved: 2, largest: 40 }),
         conflicts: Some(12),
     };
     let late = Undecided::new(Limit::Time(Duration::from_secs(60))).with_progress(progress);

@@ -1,7 +1,7 @@
 //! Why there is no answer for a level, or none without search.
 
 use isolario_model::{
-    Engine, Inapplicable, Limit, Op, OpId, Parts, SearchProgress, Undecided, Verdict,
+    Engine, Inapplicable, Limit, Op, OpId, SearchParts, SearchProgress, Undecided, Verdict,
 };
 
 use crate::names::{Names, counted, grouped};
@@ -58,7 +58,7 @@ fn why_undecided(names: Names<'_>, undecided: &Undecided) -> String {
 fn searched_writes(
     pairs: u64,
     decided: Option<u64>,
-    parts: Option<Parts>,
+    parts: Option<SearchParts>,
     conflicts: Option<u64>,
 ) -> String {
     let mut text = conflicts.map_or_else(String::new, |count| format!(" after {count} conflicts"));
@@ -69,7 +69,7 @@ fn searched_writes(
         }
         None => format!("; there are {pairs} pairs of writes"),
     };
-    if let Some(Parts { total, unsolved, largest }) = parts {
+    if let Some(SearchParts { total, unsolved, largest }) = parts {
         text += &format!(
             "; {unsolved} of {total} independent parts are unsolved, the largest of {largest} \
              transactions"
