@@ -95,7 +95,7 @@ pub use row::RowRef;
 #[cfg(feature = "run-record")]
 pub use run_record::{
     AbortReason, Counts, GoneNode, HostClock, HostRecord, Latency, RunEvent, RunEventKind,
-    RunRecord, RunShape, RunVerdict, Second, StopCause, StopReason, WhiteboxRecord,
+    RunRecord, RunSecond, RunShape, RunVerdict, StopCause, StopReason, WhiteboxRecord,
 };
 pub use sink::{Clock, Initial, Meta, SinkError, TxnSink};
 pub use stats::{

@@ -50,7 +50,7 @@ pub struct RunRecord {
     /// How long transactions that committed took, from begin to commit.
     pub latency: Latency,
     /// What happened second by second, from the first on.
-    pub seconds: Vec<Second>,
+    pub seconds: Vec<RunSecond>,
     /// How long the workload ran.
     pub run_ms: f64,
     /// How long it took to read and check the history; nothing while that is not done.
@@ -326,7 +326,7 @@ pub struct Latency {
 /// What happened in one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Second {
+pub struct RunSecond {
     /// Transactions that committed in it.
     pub committed: u64,
     /// Attempts that aborted in it.
@@ -405,7 +405,7 @@ mod tests {
         let record = RunRecord {
             schema: RunRecord::SCHEMA.to_owned(),
             stopped: StopReason::Interrupted,
-            seconds: vec![Second { committed: 3, ..Second::default() }],
+            seconds: vec![RunSecond { committed: 3, ..RunSecond::default() }],
             run_ms: 1500.0,
             counts: Counts { committed: 3, aborted: 1, ..Counts::default() },
             events: vec![RunEvent { kind: RunEventKind::Pause, count: 1, ..RunEvent::default() }],

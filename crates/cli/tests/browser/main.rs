@@ -11,7 +11,7 @@ use std::process::Command;
 
 use isolario::formats::{Source, find};
 use isolario::model::{
-    AbortReason, Counts, Latency, Level, RunEvent, RunEventKind, RunRecord, RunShape, Second,
+    AbortReason, Counts, Latency, Level, RunEvent, RunEventKind, RunRecord, RunSecond, RunShape,
     StopReason,
 };
 use isolario::report::{Report, html};
@@ -221,7 +221,7 @@ fn record() -> RunRecord {
         p999_us: ms * 1500.0,
         max_us: ms * 2000.0,
     };
-    let seconds = (0..45u32).map(|at| Second {
+    let seconds = (0..45u32).map(|at| RunSecond {
         committed: 900 + u64::from(at * 37 % 200),
         aborted: 40 + u64::from(at * 13 % 60),
         unknown: u64::from(at == 30) * 12,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use isolario_model::{AbortReason, Counts, Latency, Second};
+use isolario_model::{AbortReason, Counts, Latency, RunSecond};
 
 use super::histogram::{Histogram, SharedHistogram};
 use crate::error::{DbError, ErrorClass};
@@ -147,7 +147,7 @@ fn without_numbers(message: &str) -> String {
 pub(super) struct Chronicle {
     before: Counts,
     all: Histogram,
-    pub(super) seconds: Vec<Second>,
+    pub(super) seconds: Vec<RunSecond>,
 }
 
 impl Chronicle {
@@ -158,7 +158,7 @@ impl Chronicle {
     /// Closes a second.
     pub(super) fn close(&mut self, meter: &Meter) {
         let (now, latencies) = (meter.counts(), meter.latencies.take());
-        self.seconds.push(Second {
+        self.seconds.push(RunSecond {
             committed: now.committed - self.before.committed,
             aborted: now.aborted - self.before.aborted,
             unknown: now.unknown - self.before.unknown,

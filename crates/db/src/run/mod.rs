@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use isolario_formats::LiveRecorder;
 use isolario_model::{
-    AbortReason, Counts, Latency, Meta, RunEvent, Second, SinkError, StopCause, StopReason,
+    AbortReason, Counts, Latency, Meta, RunEvent, RunSecond, SinkError, StopCause, StopReason,
 };
 use isolario_workload::{Generator, KeyNames, PlannedOp};
 
@@ -109,7 +109,7 @@ pub struct Outcome {
     /// How long those took that committed.
     pub latency: Latency,
     /// What happened second by second.
-    pub seconds: Vec<Second>,
+    pub seconds: Vec<RunSecond>,
     /// What befell it besides its transactions.
     pub events: Vec<RunEvent>,
     /// How long it ran.

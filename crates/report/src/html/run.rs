@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use isolario_model::{RunEvent, RunEventKind, RunRecord, Second, StopReason};
+use isolario_model::{RunEvent, RunEventKind, RunRecord, RunSecond, StopReason};
 
 use super::chart::{Chart, Series};
 use super::summary::facts_list;
@@ -75,7 +75,7 @@ fn tested(run: &RunRecord) -> Vec<(&'static str, String)> {
 }
 
 /// The seconds that the run went on for all of: the last one ended with it, and looks like a drop.
-fn finished_seconds(run: &RunRecord) -> &[Second] {
+fn finished_seconds(run: &RunRecord) -> &[RunSecond] {
     let whole = (run.run_ms / 1000.0).floor() as usize;
     &run.seconds[..run.seconds.len().min(whole)]
 }
@@ -212,9 +212,9 @@ fn events(run: &RunRecord, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</table>\n</details>")
 }
 
-fn charts(seconds: &[Second], part: Part, out: &mut dyn Write) -> io::Result<()> {
+fn charts(seconds: &[RunSecond], part: Part, out: &mut dyn Write) -> io::Result<()> {
     let series =
-        |name, of: fn(&Second) -> f64| Series { name, values: seconds.iter().map(of).collect() };
+        |name, of: fn(&RunSecond) -> f64| Series { name, values: seconds.iter().map(of).collect() };
     writeln!(out, "<div class=\"charts\">")?;
     Chart {
         id: format!("{part}throughput"),
