@@ -37,11 +37,11 @@ pub struct TupleParts<'a> {
 /// assert_eq!(tuple.get("balance"), Some(ValueRef::Int(5)));
 /// ```
 #[derive(Clone, Copy)]
-pub struct TupleRef<'a>(Place<'a>);
+pub struct TupleRef<'a>(TupleStorage<'a>);
 
 /// Where a tuple is kept.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum TupleStorage<'a> {
     Parts(&'a TupleParts<'a>),
     Owned(&'a Tuple),
     /// In a table, which also has its names and values.
@@ -57,24 +57,24 @@ pub struct Tuple {
 
 impl<'a> TupleRef<'a> {
     pub(crate) fn interned(tuple: &'a InternedTuple, table: &'a ValueTable) -> TupleRef<'a> {
-        TupleRef(Place::Interned(tuple, table))
+        TupleRef(TupleStorage::Interned(tuple, table))
     }
 
     /// The table, where the tuple is the key of a row; empty otherwise.
     pub fn table(self) -> &'a str {
         match self.0 {
-            Place::Parts(parts) => parts.table,
-            Place::Owned(tuple) => &tuple.table,
-            Place::Interned(tuple, table) => &table.schema(tuple).table,
+            TupleStorage::Parts(parts) => parts.table,
+            TupleStorage::Owned(tuple) => &tuple.table,
+            TupleStorage::Interned(tuple, table) => &table.schema(tuple).table,
         }
     }
 
     /// How many columns there are.
     pub fn len(self) -> usize {
         match self.0 {
-            Place::Parts(parts) => parts.columns.len(),
-            Place::Owned(tuple) => tuple.columns.len(),
-            Place::Interned(tuple, _) => tuple.len(),
+            TupleStorage::Parts(parts) => parts.columns.len(),
+            TupleStorage::Owned(tuple) => tuple.columns.len(),
+            TupleStorage::Interned(tuple, _) => tuple.len(),
         }
     }
 
@@ -96,20 +96,20 @@ impl<'a> TupleRef<'a> {
 
     pub(crate) fn column_name(self, position: usize) -> &'a str {
         match self.0 {
-            Place::Parts(parts) => parts.columns[position].0,
-            Place::Owned(tuple) => &tuple.columns[position].0,
-            Place::Interned(tuple, table) => &table.schema(tuple).columns[position],
+            TupleStorage::Parts(parts) => parts.columns[position].0,
+            TupleStorage::Owned(tuple) => &tuple.columns[position].0,
+            TupleStorage::Interned(tuple, table) => &table.schema(tuple).columns[position],
         }
     }
 
     fn column(self, position: usize) -> (&'a str, ValueRef<'a>) {
         match self.0 {
-            Place::Parts(parts) => parts.columns[position],
-            Place::Owned(tuple) => {
+            TupleStorage::Parts(parts) => parts.columns[position],
+            TupleStorage::Owned(tuple) => {
                 let (name, value) = &tuple.columns[position];
                 (name, value.as_ref())
             }
-            Place::Interned(tuple, table) => {
+            TupleStorage::Interned(tuple, table) => {
                 let name = &table.schema(tuple).columns[position];
                 (name, table.get(table.cells(tuple)[position]))
             }
@@ -135,13 +135,13 @@ impl Tuple {
 
     /// Borrows the tuple.
     pub fn as_ref(&self) -> TupleRef<'_> {
-        TupleRef(Place::Owned(self))
+        TupleRef(TupleStorage::Owned(self))
     }
 }
 
 impl<'a> From<&'a TupleParts<'a>> for TupleRef<'a> {
     fn from(parts: &'a TupleParts<'a>) -> Self {
-        TupleRef(Place::Parts(parts))
+        TupleRef(TupleStorage::Parts(parts))
     }
 }
 
