@@ -40,12 +40,12 @@ impl Entry {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entries {
     entries: Vec<Entry>,
-    places: HashTable<Place>,
+    places: HashTable<EntrySlot>,
 }
 
 /// Where an entry is. With its hash, so that a table that grows does not look at its entries again.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct EntrySlot {
     hash: u32,
     index: u32,
 }
@@ -83,7 +83,7 @@ impl Entries {
     }
 
     fn find(&self, hash: u32, is: impl Fn(&Entry) -> bool) -> Option<usize> {
-        let is = |place: &Place| place.hash == hash && is(&self.entries[place.index as usize]);
+        let is = |place: &EntrySlot| place.hash == hash && is(&self.entries[place.index as usize]);
         self.places.find(spread(hash), is).map(|place| place.index as usize)
     }
 
@@ -129,11 +129,11 @@ impl Entries {
         is: impl Fn(&Entry) -> bool,
     ) -> Result<usize, usize> {
         let Entries { entries, places } = self;
-        let is = |place: &Place| place.hash == hash && is(&entries[place.index as usize]);
+        let is = |place: &EntrySlot| place.hash == hash && is(&entries[place.index as usize]);
         match places.entry(spread(hash), is, |place| spread(place.hash)) {
             hash_table::Entry::Occupied(place) => Ok(place.get().index as usize),
             hash_table::Entry::Vacant(room) => {
-                room.insert(Place { hash, index: entries.len() as u32 });
+                room.insert(EntrySlot { hash, index: entries.len() as u32 });
                 Err(entries.len())
             }
         }
