@@ -40,7 +40,7 @@ impl Entry {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entries {
     entries: Vec<Entry>,
-    places: HashTable<EntrySlot>,
+    slots: HashTable<EntrySlot>,
 }
 
 /// Where an entry is. With its hash, so that a table that grows does not look at its entries again.
@@ -58,7 +58,7 @@ impl Entries {
     /// Makes room for more.
     pub(crate) fn reserve(&mut self, more: usize) {
         self.entries.reserve(more);
-        self.places.reserve(more, |place| spread(place.hash));
+        self.slots.reserve(more, |place| spread(place.hash));
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<&Entry> {
@@ -84,7 +84,7 @@ impl Entries {
 
     fn find(&self, hash: u32, is: impl Fn(&Entry) -> bool) -> Option<usize> {
         let is = |place: &EntrySlot| place.hash == hash && is(&self.entries[place.index as usize]);
-        self.places.find(spread(hash), is).map(|place| place.index as usize)
+        self.slots.find(spread(hash), is).map(|place| place.index as usize)
     }
 
     pub(crate) fn intern_scalar(&mut self, value: ValueRef<'_>) -> usize {
@@ -128,7 +128,7 @@ impl Entries {
         hash: u32,
         is: impl Fn(&Entry) -> bool,
     ) -> Result<usize, usize> {
-        let Entries { entries, places } = self;
+        let Entries { entries, slots: places } = self;
         let is = |place: &EntrySlot| place.hash == hash && is(&entries[place.index as usize]);
         match places.entry(spread(hash), is, |place| spread(place.hash)) {
             hash_table::Entry::Occupied(place) => Ok(place.get().index as usize),
