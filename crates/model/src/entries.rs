@@ -89,7 +89,7 @@ impl Entries {
 
     pub(crate) fn intern_scalar(&mut self, value: ValueRef<'_>) -> usize {
         let is = |entry: &Entry| entry.is_scalar(value);
-        match self.find_or_take_place(hash_of_scalar(value), is) {
+        match self.find_or_take_slot(hash_of_scalar(value), is) {
             Ok(index) => index,
             Err(index) => {
                 self.entries.push(Entry::Scalar(value.to_owned()));
@@ -111,7 +111,7 @@ impl Entries {
         cells: &[ValueId],
     ) -> usize {
         let is = |entry: &Entry| entry.is_tuple(all, schema, cells);
-        match self.find_or_take_place(hash_of_tuple(schema, cells), is) {
+        match self.find_or_take_slot(hash_of_tuple(schema, cells), is) {
             Ok(index) => index,
             Err(index) => {
                 let tuple = InternedTuple::new(schema, all.len(), cells.len() as u32);
@@ -123,7 +123,7 @@ impl Entries {
     }
 
     /// The index of an entry, or else the one that it will have: it has to be pushed next.
-    fn find_or_take_place(
+    fn find_or_take_slot(
         &mut self,
         hash: u32,
         is: impl Fn(&Entry) -> bool,
