@@ -304,12 +304,12 @@ impl<'c> Rest<'c> {
     }
 
     /// The next so many transactions, all of one session.
-    fn take(&mut self, stretch: &Stretch) -> Place<'c> {
+    fn take(&mut self, stretch: &Stretch) -> SessionBuffer<'c> {
         let PlainSize { txns, ops } = stretch.size;
         first(&mut self.sessions, txns).fill(stretch.session);
         let first_op = self.op;
         self.op += ops as u32;
-        Place {
+        SessionBuffer {
             filled: PlainSize::default(),
             first_op,
             op_ends: first(&mut self.op_ends, txns),
@@ -340,12 +340,12 @@ pub struct PlainBuffer<'c> {
     /// Those of the part that were not.
     more_keys: NameTable,
     /// By its own sessions, each with its number.
-    sessions: Vec<(usize, Place<'c>)>,
+    sessions: Vec<(usize, SessionBuffer<'c>)>,
 }
 
 /// Room for those of one session.
 #[derive(Debug)]
-struct Place<'c> {
+struct SessionBuffer<'c> {
     /// How many transactions and operations are there already.
     filled: PlainSize,
     /// The number of its first operation.
@@ -403,7 +403,7 @@ impl PlainBuffer<'_> {
     }
 
     fn is_full(&self) -> bool {
-        let is_full = |place: &Place<'_>| {
+        let is_full = |place: &SessionBuffer<'_>| {
             place.filled.txns == place.op_ends.len() && place.filled.ops == place.kinds.len()
         };
         self.sessions.iter().all(|(_, place)| is_full(place))
