@@ -97,7 +97,7 @@ impl History {
         if total.txns > MAX_ROWS || total.ops > MAX_ROWS || !outlines.iter().all(agrees) {
             return None;
         }
-        let (sessions, stretches) = Stretch::in_order(outlines);
+        let (sessions, stretches) = SessionPiece::in_order(outlines);
         let mut columns = Columns::new(total, facts);
         let rooms = columns.cut(&stretches, &keys, outlines.len());
         let fill = |(part, mut room): (usize, PlainBuffer<'_>)| {
@@ -125,7 +125,7 @@ fn total(outlines: &[PlainOutline]) -> Option<PlainSize> {
 
 /// What a part has of a session: transactions that follow one another in the history.
 #[derive(Clone, Copy)]
-struct Stretch {
+struct SessionPiece {
     session: u32,
     part: usize,
     /// The number that the part calls the session by.
@@ -133,17 +133,17 @@ struct Stretch {
     size: PlainSize,
 }
 
-impl Stretch {
+impl SessionPiece {
     /// All sessions, and the stretches of all parts in the order of the history: a session is in one
     /// piece, part by part.
-    fn in_order(outlines: &[PlainOutline]) -> (NameTable, Vec<Stretch>) {
+    fn in_order(outlines: &[PlainOutline]) -> (NameTable, Vec<SessionPiece>) {
         let mut sessions = NameTable::default();
         let tables: Vec<&NameTable> = outlines.iter().map(|outline| &outline.sessions).collect();
         let maps = absorb_all(&mut sessions, &tables);
         let mut stretches = Vec::new();
         for (part, (outline, map)) in outlines.iter().zip(maps).enumerate() {
             let named = map.into_iter().zip(&outline.sizes).enumerate();
-            stretches.extend(named.map(|(own, (session, size))| Stretch {
+            stretches.extend(named.map(|(own, (session, size))| SessionPiece {
                 session,
                 part,
                 own,
@@ -156,7 +156,7 @@ impl Stretch {
 }
 
 /// One past the last transaction of each session.
-fn session_ends(stretches: &[Stretch], sessions: usize) -> Vec<u32> {
+fn session_ends(stretches: &[SessionPiece], sessions: usize) -> Vec<u32> {
     let mut ends = vec![0; sessions];
     let mut total = 0;
     for stretch in stretches {
@@ -225,7 +225,7 @@ impl Columns {
     /// Cuts them into rooms for parts.
     fn cut<'c>(
         &'c mut self,
-        stretches: &[Stretch],
+        stretches: &[SessionPiece],
         keys: &'c NameTable,
         parts: usize,
     ) -> Vec<PlainBuffer<'c>> {
@@ -246,7 +246,7 @@ impl Columns {
         &mut self,
         keys: NameTable,
         more_keys: &[NameTable],
-        stretches: &[Stretch],
+        stretches: &[SessionPiece],
     ) -> NameTable {
         if more_keys.iter().all(NameTable::is_empty) {
             return keys;
@@ -256,7 +256,7 @@ impl Columns {
         let tables: Vec<&NameTable> = more_keys.iter().collect();
         let maps = absorb_all(&mut keys, &tables);
         let mut rest = &mut self.keys[..];
-        let pieces: Vec<(&Stretch, &mut [u32])> =
+        let pieces: Vec<(&SessionPiece, &mut [u32])> =
             stretches.iter().map(|stretch| (stretch, first(&mut rest, stretch.size.ops))).collect();
         pieces.into_par_iter().for_each(|(stretch, rows)| {
             let map = &maps[stretch.part];
@@ -304,7 +304,7 @@ impl<'c> Rest<'c> {
     }
 
     /// The next so many transactions, all of one session.
-    fn take(&mut self, stretch: &Stretch) -> SessionBuffer<'c> {
+    fn take(&mut self, stretch: &SessionPiece) -> SessionBuffer<'c> {
         let PlainSize { txns, ops } = stretch.size;
         first(&mut self.sessions, txns).fill(stretch.session);
         let first_op = self.op;
