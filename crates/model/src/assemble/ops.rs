@@ -84,13 +84,13 @@ impl<'a> Rows<'a> {
 }
 
 /// Some transactions, and the rows of their operations.
-struct Stretch<'a> {
+struct TxnChunk<'a> {
     txns: Range<usize>,
     rows: Rows<'a>,
 }
 
 /// One stretch of about the same number of operations for each thread.
-fn stretches<'a>(rows: Rows<'a>, op_ends: &[u32]) -> Vec<Stretch<'a>> {
+fn stretches<'a>(rows: Rows<'a>, op_ends: &[u32]) -> Vec<TxnChunk<'a>> {
     let threads = rayon::current_num_threads();
     let share = rows.kinds.len().div_ceil(threads).max(1);
     let mut stretches = Vec::new();
@@ -101,7 +101,7 @@ fn stretches<'a>(rows: Rows<'a>, op_ends: &[u32]) -> Vec<Stretch<'a>> {
         let last = (beyond + 1).min(op_ends.len());
         let end = op_ends[last - 1] as usize;
         let (head, tail) = rest.split_at(end - done);
-        stretches.push(Stretch { txns: first..last, rows: head });
+        stretches.push(TxnChunk { txns: first..last, rows: head });
         rest = tail;
         (first, done) = (last, end);
     }
