@@ -28,7 +28,7 @@ pub(super) fn gather(
     ops.words = vec![0; total];
     let rows = Rows { kinds: &mut ops.kinds, keys: &mut ops.keys, words: &mut ops.words };
     // Every task goes through all arrivals and copies those of its own transactions.
-    stretches(rows, &txns.op_ends).into_par_iter().for_each(|mut stretch| {
+    chunks(rows, &txns.op_ends).into_par_iter().for_each(|mut stretch| {
         let mut places = Places::new(&txns.op_ends, stretch.txns.clone());
         grouping.arrivals(batches).filter(|a| stretch.txns.contains(&a.txn)).for_each(|arrival| {
             let batch = arrival.batch;
@@ -90,7 +90,7 @@ struct TxnChunk<'a> {
 }
 
 /// One stretch of about the same number of operations for each thread.
-fn stretches<'a>(rows: Rows<'a>, op_ends: &[u32]) -> Vec<TxnChunk<'a>> {
+fn chunks<'a>(rows: Rows<'a>, op_ends: &[u32]) -> Vec<TxnChunk<'a>> {
     let threads = rayon::current_num_threads();
     let share = rows.kinds.len().div_ceil(threads).max(1);
     let mut stretches = Vec::new();
