@@ -26,7 +26,7 @@ pub(super) fn gather(
     ops.kinds = rayon::iter::repeat_n(OpKind::Read, total).collect();
     ops.keys = rayon::iter::repeat_n(KeyId(0), total).collect();
     ops.words = vec![0; total];
-    let rows = Rows { kinds: &mut ops.kinds, keys: &mut ops.keys, words: &mut ops.words };
+    let rows = OpRows { kinds: &mut ops.kinds, keys: &mut ops.keys, words: &mut ops.words };
     // Every task goes through all arrivals and copies those of its own transactions.
     chunks(rows, &txns.op_ends).into_par_iter().for_each(|mut stretch| {
         let mut places = Places::new(&txns.op_ends, stretch.txns.clone());
@@ -43,8 +43,8 @@ pub(super) fn gather(
 
 /// Copies some operations of a batch.
 #[inline]
-fn copy(source: &OpColumns, from: Range<usize>, to: Rows<'_>, maps: &Maps, shift: &Shift) {
-    let Rows { kinds, keys, words } = to;
+fn copy(source: &OpColumns, from: Range<usize>, to: OpRows<'_>, maps: &Maps, shift: &Shift) {
+    let OpRows { kinds, keys, words } = to;
     kinds.copy_from_slice(&source.kinds[from.clone()]);
     for (key, source) in keys.iter_mut().zip(&source.keys[from.clone()]) {
         *key = maps.key(*source);
@@ -58,24 +58,24 @@ fn copy(source: &OpColumns, from: Range<usize>, to: Rows<'_>, maps: &Maps, shift
 }
 
 /// The same rows of the columns that every operation has.
-struct Rows<'a> {
+struct OpRows<'a> {
     kinds: &'a mut [OpKind],
     keys: &'a mut [KeyId],
     words: &'a mut [u64],
 }
 
-impl<'a> Rows<'a> {
-    fn split_at(self, row: usize) -> (Rows<'a>, Rows<'a>) {
+impl<'a> OpRows<'a> {
+    fn split_at(self, row: usize) -> (OpRows<'a>, OpRows<'a>) {
         let (kinds, more_kinds) = self.kinds.split_at_mut(row);
         let (keys, more_keys) = self.keys.split_at_mut(row);
         let (words, more_words) = self.words.split_at_mut(row);
-        let rest = Rows { kinds: more_kinds, keys: more_keys, words: more_words };
-        (Rows { kinds, keys, words }, rest)
+        let rest = OpRows { kinds: more_kinds, keys: more_keys, words: more_words };
+        (OpRows { kinds, keys, words }, rest)
     }
 
     #[inline]
-    fn range(&mut self, rows: Range<usize>) -> Rows<'_> {
-        Rows {
+    fn range(&mut self, rows: Range<usize>) -> OpRows<'_> {
+        OpRows {
             kinds: &mut self.kinds[rows.clone()],
             keys: &mut self.keys[rows.clone()],
             words: &mut self.words[rows],
@@ -86,11 +86,11 @@ impl<'a> Rows<'a> {
 /// Some transactions, and the rows of their operations.
 struct TxnChunk<'a> {
     txns: Range<usize>,
-    rows: Rows<'a>,
+    rows: OpRows<'a>,
 }
 
 /// One stretch of about the same number of operations for each thread.
-fn chunks<'a>(rows: Rows<'a>, op_ends: &[u32]) -> Vec<TxnChunk<'a>> {
+fn chunks<'a>(rows: OpRows<'a>, op_ends: &[u32]) -> Vec<TxnChunk<'a>> {
     let threads = rayon::current_num_threads();
     let share = rows.kinds.len().div_ceil(threads).max(1);
     let mut stretches = Vec::new();
