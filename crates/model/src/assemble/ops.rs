@@ -29,7 +29,7 @@ pub(super) fn gather(
     let rows = OpRows { kinds: &mut ops.kinds, keys: &mut ops.keys, words: &mut ops.words };
     // Every task goes through all arrivals and copies those of its own transactions.
     chunks(rows, &txns.op_ends).into_par_iter().for_each(|mut stretch| {
-        let mut places = Places::new(&txns.op_ends, stretch.txns.clone());
+        let mut places = NextRows::new(&txns.op_ends, stretch.txns.clone());
         grouping.arrivals(batches).filter(|a| stretch.txns.contains(&a.txn)).for_each(|arrival| {
             let batch = arrival.batch;
             let from = arrival.op_range(batches);
@@ -109,17 +109,17 @@ fn chunks<'a>(rows: OpRows<'a>, op_ends: &[u32]) -> Vec<TxnChunk<'a>> {
 }
 
 /// Where the next operations of each transaction of a stretch go, counted from its first row.
-pub(super) struct Places {
+pub(super) struct NextRows {
     first_txn: usize,
     next: Vec<u32>,
 }
 
-impl Places {
-    pub(super) fn new(op_ends: &[u32], txns: Range<usize>) -> Places {
+impl NextRows {
+    pub(super) fn new(op_ends: &[u32], txns: Range<usize>) -> NextRows {
         let first_row = if txns.start == 0 { 0 } else { op_ends[txns.start - 1] };
         let ends = op_ends[txns.clone()].iter().map(|end| end - first_row);
         let next = std::iter::once(0).chain(ends).take(txns.len()).collect();
-        Places { first_txn: txns.start, next }
+        NextRows { first_txn: txns.start, next }
     }
 
     /// The places of so many more operations of a transaction.

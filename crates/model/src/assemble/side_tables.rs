@@ -2,7 +2,7 @@
 
 use super::grouping::Grouping;
 use super::lists::Pools;
-use super::ops::Places;
+use super::ops::NextRows;
 use super::tables::{Maps, Tables};
 use crate::VersionId;
 use crate::batch::Batch;
@@ -83,7 +83,7 @@ pub(super) fn gather_notes(
         ops.lists = pools.lists;
         return;
     }
-    let mut places = Places::new(op_ends, 0..op_ends.len());
+    let mut places = NextRows::new(op_ends, 0..op_ends.len());
     for arrival in grouping.arrivals(batches) {
         let source = &batches[arrival.batch].ops;
         let from = arrival.op_range(batches);
