@@ -40,7 +40,7 @@ impl Batch {
         let mut batch = Self::default();
         batch.ops.kinds.reserve(ops);
         batch.ops.keys.reserve(ops);
-        batch.ops.words.reserve(ops);
+        batch.ops.encoded.reserve(ops);
         batch.txns.sessions.reserve(txns);
         batch.txns.op_ends.reserve(txns);
         batch.txns.outcomes.reserve(txns);
@@ -190,7 +190,7 @@ impl TxnSink for Batch {
         let (kind, word) = self.encode(key, op);
         self.ops.kinds.push(kind);
         self.ops.keys.push(key);
-        self.ops.words.push(word);
+        self.ops.encoded.push(word);
         if *notes != OpNotes::default() {
             self.note(row, notes);
         }
@@ -250,7 +250,7 @@ impl Batch {
         self.require_known(kinds, keys, values)?;
         self.ops.kinds.extend_from_slice(kinds);
         self.ops.keys.extend_from_slice(keys);
-        self.ops.words.extend(values.iter().map(|value| value.to_bits()));
+        self.ops.encoded.extend(values.iter().map(|value| value.to_bits()));
         Ok(())
     }
 
@@ -270,7 +270,7 @@ impl Batch {
         self.unclaimed = kinds.len();
         self.ops.kinds = kinds;
         self.ops.keys = keys;
-        self.ops.words = values.into_iter().map(ValueId::to_bits).collect();
+        self.ops.encoded = values.into_iter().map(ValueId::to_bits).collect();
         Ok(())
     }
 
@@ -350,7 +350,7 @@ impl Batch {
         };
         self.ops.kinds.push(OpKind::ReadList);
         self.ops.keys.push(key);
-        self.ops.words.push(list.to_bits());
+        self.ops.encoded.push(list.to_bits());
         Ok(())
     }
 }

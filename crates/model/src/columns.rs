@@ -30,7 +30,7 @@ pub(crate) struct OpColumns {
     pub(crate) keys: Vec<KeyId>,
     /// The value's word, the word of a list, or the position of a conditional write or of a
     /// predicate operation among their like.
-    pub(crate) words: Vec<u64>,
+    pub(crate) encoded: Vec<u64>,
     pub(crate) versions: Column<VersionId>,
     pub(crate) conditionals: Vec<ConditionalOp>,
     pub(crate) predicates: PredicateOps,

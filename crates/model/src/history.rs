@@ -107,7 +107,7 @@ impl History {
     /// The operation, with ids for names.
     pub fn op(&self, op: OpId) -> OpView<'_> {
         let at = op.index();
-        let (key, word) = (self.ops.keys[at], self.ops.words[at]);
+        let (key, word) = (self.ops.keys[at], self.ops.encoded[at]);
         let value = ValueId::from_bits(word);
         match self.ops.kinds[at] {
             OpKind::Read => Op::Read { key, value: Some(value) },
@@ -160,7 +160,7 @@ impl History {
     pub fn encoded_version(&self, op: OpId) -> u64 {
         match self.ops.versions.get(op.index()) {
             Some(version) => encode_named_version(version),
-            None => self.ops.words[op.index()],
+            None => self.ops.encoded[op.index()],
         }
     }
 
@@ -187,7 +187,7 @@ impl History {
     /// The value words of all operations: where no versions are named, the same as
     /// [`History::encoded_version`] for each.
     pub fn encoded_values(&self) -> &[u64] {
-        &self.ops.words
+        &self.ops.encoded
     }
 
     /// The name of the version an operation read or wrote, where the format gives one.
@@ -209,7 +209,7 @@ impl History {
 
     /// The predicate of an operation that has one.
     pub fn op_predicate(&self, op: OpId) -> Option<PredicateId> {
-        let (predicates, word) = (&self.ops.predicates, self.ops.words[op.index()]);
+        let (predicates, word) = (&self.ops.predicates, self.ops.encoded[op.index()]);
         match self.ops.kinds[op.index()] {
             OpKind::PredicateRead | OpKind::PredicateWrite => Some(predicates.row_op(word).0),
             OpKind::Aggregate => Some(predicates.aggregate(word).0),
@@ -397,7 +397,7 @@ impl History {
     /// Tells what reads of registers saw in other words. Whoever leaves out the beginning of a history
     /// tells the versions by then as initial ones.
     pub fn map_reads(&mut self, told: impl Fn(KeyId, ValueId) -> ValueId + Sync) {
-        let OpColumns { kinds, keys, words, .. } = &mut self.ops;
+        let OpColumns { kinds, keys, encoded: words, .. } = &mut self.ops;
         let ops = kinds.par_iter().zip(&keys[..]).zip(&mut words[..]);
         ops.with_min_len(OPS_PER_TASK).for_each(|((kind, key), word)| {
             if *kind == OpKind::Read {

@@ -298,17 +298,17 @@ impl History {
     /// Takes a row out of a result. A read by key has found none then.
     fn hide(&mut self, read: OpId, row: &RowView) {
         if let Op::Read { .. } = self.op(read) {
-            self.ops.words[read.index()] = self.intern_value(ValueRef::Nil).to_bits();
+            self.ops.encoded[read.index()] = self.intern_value(ValueRef::Nil).to_bits();
             return;
         }
-        let (predicate, rows) = self.ops.predicates.row_op(self.ops.words[read.index()]);
+        let (predicate, rows) = self.ops.predicates.row_op(self.ops.encoded[read.index()]);
         let predicate = self.ops.predicates.predicate(predicate).clone();
         let mut kept: Vec<RowView> = rows.unwrap_or_default().to_vec();
         if let Some(at) = kept.iter().rposition(|other| other == row) {
             kept.remove(at);
         }
         kept.into_iter().for_each(|row| self.ops.predicates.push_row(row));
-        self.ops.words[read.index()] = self.ops.predicates.push_row_op(&predicate, true);
+        self.ops.encoded[read.index()] = self.ops.predicates.push_row_op(&predicate, true);
     }
 
     /// Makes an insert a write of the row that satisfies a predicate.
@@ -317,7 +317,7 @@ impl History {
         self.ops.predicates.push_row(RowView { key, value, version: VersionId::NONE });
         self.ops.kinds[insert.index()] = OpKind::PredicateWrite;
         self.ops.keys[insert.index()] = KeyId::NONE;
-        self.ops.words[insert.index()] = self.ops.predicates.push_row_op(predicate, true);
+        self.ops.encoded[insert.index()] = self.ops.predicates.push_row_op(predicate, true);
     }
 }
 

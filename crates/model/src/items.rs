@@ -216,7 +216,7 @@ fn add_conditional(items: &mut OpColumns, conditional: &ConditionalWrite, absent
             add_read(items, key, expected.or(absent));
             items.kinds.push(OpKind::Write);
             items.keys.push(key);
-            items.words.push(new.to_bits());
+            items.encoded.push(new.to_bits());
         }
         ConditionalOutcome::Found(value) => add_read(items, key, Some(value)),
         ConditionalOutcome::FoundAnother | ConditionalOutcome::Contradiction => {
@@ -229,7 +229,7 @@ fn add_conditional(items: &mut OpColumns, conditional: &ConditionalWrite, absent
 fn add_read(items: &mut OpColumns, key: KeyId, held: Option<ValueId>) {
     items.kinds.push(held.map_or(OpKind::ReadUnobserved, |_| OpKind::Read));
     items.keys.push(key);
-    items.words.push(held.map_or(0, ValueId::to_bits));
+    items.encoded.push(held.map_or(0, ValueId::to_bits));
 }
 
 /// Adds an operation per row.
@@ -240,7 +240,7 @@ fn add(items: &mut OpColumns, rows: &[RowView], kind: impl Fn(&RowView) -> OpKin
         }
         items.kinds.push(kind(row));
         items.keys.push(row.key);
-        items.words.push(row.value.to_bits());
+        items.encoded.push(row.value.to_bits());
     }
 }
 
@@ -250,7 +250,7 @@ fn copy(items: &mut OpColumns, history: &History, op: OpId) {
     versions.set(items.kinds.len(), history.op_version_id(op));
     items.kinds.push(history.ops.kinds[op.index()]);
     items.keys.push(history.ops.keys[op.index()]);
-    items.words.push(history.ops.words[op.index()]);
+    items.encoded.push(history.ops.encoded[op.index()]);
 }
 
 impl History {

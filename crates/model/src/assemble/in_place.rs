@@ -180,7 +180,7 @@ struct Columns {
     kinds: Vec<OpKind>,
     /// The numbers of keys.
     keys: Vec<u32>,
-    words: Vec<u64>,
+    encoded: Vec<u64>,
 }
 
 impl Columns {
@@ -197,7 +197,7 @@ impl Columns {
             // All cores fetch what has to be written.
             kinds: rayon::iter::repeat_n(OpKind::Read, size.ops).collect(),
             keys: vec![0; size.ops],
-            words: vec![0; size.ops],
+            encoded: vec![0; size.ops],
         }
     }
 
@@ -215,10 +215,10 @@ impl Columns {
             ..TxnColumns::default()
         };
         let keys = self.keys.into_iter().map(KeyId).collect();
-        let (kinds, words) = (self.kinds, self.words);
+        let (kinds, words) = (self.kinds, self.encoded);
         (
             txns.without_contradictory_times(),
-            OpColumns { kinds, keys, words, ..OpColumns::default() },
+            OpColumns { kinds, keys, encoded: words, ..OpColumns::default() },
         )
     }
 
@@ -281,7 +281,7 @@ struct Rest<'c> {
     finishes: &'c mut [i64],
     kinds: &'c mut [OpKind],
     keys: &'c mut [u32],
-    words: &'c mut [u64],
+    encoded: &'c mut [u64],
     /// The number of the next operation.
     op: u32,
 }
@@ -298,7 +298,7 @@ impl<'c> Rest<'c> {
             finishes: &mut columns.finishes,
             kinds: &mut columns.kinds,
             keys: &mut columns.keys,
-            words: &mut columns.words,
+            encoded: &mut columns.encoded,
             op: 0,
         }
     }
@@ -320,7 +320,7 @@ impl<'c> Rest<'c> {
             finishes: first(&mut self.finishes, txns),
             kinds: first(&mut self.kinds, ops),
             keys: first(&mut self.keys, ops),
-            words: first(&mut self.words, ops),
+            encoded: first(&mut self.encoded, ops),
         }
     }
 }
@@ -358,7 +358,7 @@ struct SessionBuffer<'c> {
     finishes: &'c mut [i64],
     kinds: &'c mut [OpKind],
     keys: &'c mut [u32],
-    words: &'c mut [u64],
+    encoded: &'c mut [u64],
 }
 
 impl PlainBuffer<'_> {
@@ -390,7 +390,7 @@ impl PlainBuffer<'_> {
         place.kinds.get_mut(op..ops_end)?.copy_from_slice(ops.kinds);
         let keys = place.keys.get_mut(op..ops_end)?;
         keys.iter_mut().zip(ops.keys).for_each(|(number, key)| *number = key.0);
-        let words = place.words.get_mut(op..ops_end)?;
+        let words = place.encoded.get_mut(op..ops_end)?;
         words.iter_mut().zip(ops.values).for_each(|(word, value)| *word = value.to_bits());
         *place.op_ends.get_mut(row)? = place.first_op + ops_end as u32;
         *place.outcomes.get_mut(row)? = txn.outcome;

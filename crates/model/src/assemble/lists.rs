@@ -62,7 +62,7 @@ impl Pools {
         maps: &Maps,
     ) -> u64 {
         debug_assert_eq!(source.kinds[from], OpKind::ReadList);
-        let list = ListRef::from_bits(source.words[from]);
+        let list = ListRef::from_bits(source.encoded[from]);
         let is_disputed = self.is_disputed.get(key as usize).is_some_and(|disputed| *disputed);
         if !is_disputed && list.prefix_len().is_some() {
             return list.to_bits();

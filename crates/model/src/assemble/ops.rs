@@ -25,8 +25,8 @@ pub(super) fn gather(
     // Fresh memory is slow: all cores fetch it. Zeros come without being written.
     ops.kinds = rayon::iter::repeat_n(OpKind::Read, total).collect();
     ops.keys = rayon::iter::repeat_n(KeyId(0), total).collect();
-    ops.words = vec![0; total];
-    let rows = OpRows { kinds: &mut ops.kinds, keys: &mut ops.keys, words: &mut ops.words };
+    ops.encoded = vec![0; total];
+    let rows = OpRows { kinds: &mut ops.kinds, keys: &mut ops.keys, encoded: &mut ops.encoded };
     // Every task goes through all arrivals and copies those of its own transactions.
     chunks(rows, &txns.op_ends).into_par_iter().for_each(|mut stretch| {
         let mut places = NextRows::new(&txns.op_ends, stretch.txns.clone());
@@ -44,12 +44,12 @@ pub(super) fn gather(
 /// Copies some operations of a batch.
 #[inline]
 fn copy(source: &OpColumns, from: Range<usize>, to: OpRows<'_>, maps: &Maps, shift: &Shift) {
-    let OpRows { kinds, keys, words } = to;
+    let OpRows { kinds, keys, encoded: words } = to;
     kinds.copy_from_slice(&source.kinds[from.clone()]);
     for (key, source) in keys.iter_mut().zip(&source.keys[from.clone()]) {
         *key = maps.key(*source);
     }
-    words.copy_from_slice(&source.words[from]);
+    words.copy_from_slice(&source.encoded[from]);
     if !shift.keeps_values {
         for (word, kind) in words.iter_mut().zip(kinds) {
             *word = shift.encoded(*kind, *word, maps);
@@ -61,16 +61,16 @@ fn copy(source: &OpColumns, from: Range<usize>, to: OpRows<'_>, maps: &Maps, shi
 struct OpRows<'a> {
     kinds: &'a mut [OpKind],
     keys: &'a mut [KeyId],
-    words: &'a mut [u64],
+    encoded: &'a mut [u64],
 }
 
 impl<'a> OpRows<'a> {
     fn split_at(self, row: usize) -> (OpRows<'a>, OpRows<'a>) {
         let (kinds, more_kinds) = self.kinds.split_at_mut(row);
         let (keys, more_keys) = self.keys.split_at_mut(row);
-        let (words, more_words) = self.words.split_at_mut(row);
-        let rest = OpRows { kinds: more_kinds, keys: more_keys, words: more_words };
-        (OpRows { kinds, keys, words }, rest)
+        let (words, more_words) = self.encoded.split_at_mut(row);
+        let rest = OpRows { kinds: more_kinds, keys: more_keys, encoded: more_words };
+        (OpRows { kinds, keys, encoded: words }, rest)
     }
 
     #[inline]
@@ -78,7 +78,7 @@ impl<'a> OpRows<'a> {
         OpRows {
             kinds: &mut self.kinds[rows.clone()],
             keys: &mut self.keys[rows.clone()],
-            words: &mut self.words[rows],
+            encoded: &mut self.encoded[rows],
         }
     }
 }

@@ -91,7 +91,7 @@ pub(super) fn gather_notes(
         for (from, to) in from.zip(to) {
             if source.kinds[from] == OpKind::ReadList {
                 let (key, maps) = (ops.keys[to].0, &tables.maps[arrival.batch]);
-                ops.words[to] = pools.encoded(source, from, key, maps);
+                ops.encoded[to] = pools.encoded(source, from, key, maps);
             }
             copy_notes(source, from, ops, to);
         }
@@ -106,7 +106,7 @@ fn copy_notes(source: &OpColumns, from: usize, ops: &mut OpColumns, to: usize) {
         VersionId::at(names.insert_full(source.version_names[version.index()]).0)
     };
     if matches!(source.kinds[from], OpKind::PredicateRead | OpKind::PredicateWrite) {
-        for row in ops.predicates.rows_mut(ops.words[to]) {
+        for row in ops.predicates.rows_mut(ops.encoded[to]) {
             if row.version != VersionId::NONE {
                 row.version = rename(row.version);
             }
