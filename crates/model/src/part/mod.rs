@@ -10,7 +10,7 @@ use crate::sink::{SinkError, TxnSink};
 use crate::table::ValueId;
 use crate::value::ValueRef;
 use crate::{History, KeyId, OpId, TxnId};
-use rows::Rows;
+use rows::PartRows;
 
 /// Which operations of a history to keep.
 ///
@@ -107,7 +107,7 @@ impl HistoryPart {
         gone.gather(history, &self.kept);
         loop {
             let mut is_settled = true;
-            let rows = Rows::new(history, &self.kept);
+            let rows = PartRows::new(history, &self.kept);
             for txn in history.txns() {
                 for op in history.txn_ops(txn) {
                     let rests_on = |op| {

@@ -15,7 +15,7 @@ use crate::{History, KeyId, OpId, Predicate, TxnId};
 
 /// The versions of rows that are gone and those that are kept.
 #[derive(Default)]
-pub(super) struct Rows<'h> {
+pub(super) struct PartRows<'h> {
     of_keys: BTreeMap<KeyId, Versions<'h>>,
     /// The keys that nothing speaks of any more. There are no rows but those of keys that occur.
     vanished: Vec<KeyId>,
@@ -30,10 +30,10 @@ struct Versions<'h> {
     writers: Vec<TxnId>,
 }
 
-impl<'h> Rows<'h> {
+impl<'h> PartRows<'h> {
     /// The rows of which something is gone. None where there are no predicates.
     pub(super) fn new(history: &'h History, kept: &[bool]) -> Self {
-        let mut rows = Rows::default();
+        let mut rows = PartRows::default();
         if !history.has_predicates() {
             return rows;
         }
