@@ -16,14 +16,14 @@ use crate::{History, KeyId, OpId, Predicate, TxnId};
 /// The versions of rows that are gone and those that are kept.
 #[derive(Default)]
 pub(super) struct PartRows<'h> {
-    of_keys: BTreeMap<KeyId, Versions<'h>>,
+    of_keys: BTreeMap<KeyId, PartVersions<'h>>,
     /// The keys that nothing speaks of any more. There are no rows but those of keys that occur.
     vanished: Vec<KeyId>,
     initial: Option<ValueRef<'h>>,
 }
 
 #[derive(Default)]
-struct Versions<'h> {
+struct PartVersions<'h> {
     gone: Vec<ValueRef<'h>>,
     kept: Vec<ValueRef<'h>>,
     /// Who wrote the kept ones; in the order of the history.
@@ -94,14 +94,14 @@ impl<'h> PartRows<'h> {
                     })
             }
             Op::Write { key, .. } | Op::Delete { key } => {
-                self.of_keys.get(&key).is_some_and(Versions::have_met)
+                self.of_keys.get(&key).is_some_and(PartVersions::have_met)
             }
             _ => false,
         }
     }
 }
 
-impl Versions<'_> {
+impl PartVersions<'_> {
     /// Whether an operation may have met a version that is gone, and may meet one instead that it would
     /// have treated differently. `met` says whether what it met satisfies the predicate.
     fn may_differ(&self, history: &History, predicate: &Predicate, key: KeyId, met: bool) -> bool {
