@@ -101,9 +101,9 @@ impl HistoryPart {
 
     /// Leaves out what rests on what is left out, until nothing more has to go. Only conditional
     /// writes and writes by predicate read and write at once, so few rounds change anything.
-    fn settle(&mut self, history: &History) -> Gone {
+    fn settle(&mut self, history: &History) -> OmittedVersions {
         self.keep_unobserved(history);
-        let mut gone = Gone::default();
+        let mut gone = OmittedVersions::default();
         gone.gather(history, &self.kept);
         loop {
             let mut is_settled = true;
@@ -137,7 +137,7 @@ impl HistoryPart {
     }
 
     /// Whether what an operation observed cannot be told without what is gone.
-    fn rests_on(&self, history: &History, txn: TxnId, op: OpId, gone: &Gone) -> bool {
+    fn rests_on(&self, history: &History, txn: TxnId, op: OpId, gone: &OmittedVersions) -> bool {
         let saw = |key: KeyId, value: ValueId| gone.versions.contains(&(key, value.to_bits()));
         let conditional = |key, expected: Option<ValueId>, applied, seen| match (applied, seen) {
             (Some(true), _) => expected.is_some_and(|expected| saw(key, expected)),
@@ -182,7 +182,7 @@ impl HistoryPart {
 
 /// What nobody writes any more.
 #[derive(Default)]
-struct Gone {
+struct OmittedVersions {
     /// The versions that somebody wrote who is gone.
     versions: HashSet<Version>,
     /// Those among them that somebody else wrote, too, who is kept.
@@ -191,7 +191,7 @@ struct Gone {
     keys: HashSet<KeyId>,
 }
 
-impl Gone {
+impl OmittedVersions {
     /// Only what is gone of keys that are still there matters. Of a large history few are as a rule, and
     /// nothing else is looked at closely.
     fn gather(&mut self, history: &History, kept: &[bool]) {
@@ -241,7 +241,7 @@ fn written(history: &History, op: OpId) -> impl Iterator<Item = Version> {
 fn pass_on(
     history: &History,
     op: OpId,
-    gone: &Gone,
+    gone: &OmittedVersions,
     sink: &mut dyn TxnSink,
 ) -> Result<(), SinkError> {
     let notes = OpNotes { version: history.op_version(op), sql: history.op_sql(op) };

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Gone;
+use super::OmittedVersions;
 use crate::op::{Op, RowView};
 use crate::row::RowRef;
 use crate::value::ValueRef;
@@ -64,7 +64,7 @@ impl<'h> PartRows<'h> {
     }
 
     /// Whether what an operation says about rows cannot be told without what is gone.
-    pub(super) fn rests_on(&self, history: &History, op: OpId, gone: &Gone) -> bool {
+    pub(super) fn rests_on(&self, history: &History, op: OpId, gone: &OmittedVersions) -> bool {
         match history.op(op) {
             Op::PredicateRead { predicate, rows: Some(rows) } => {
                 let is_gone = |row: &RowView| {
