@@ -3,7 +3,7 @@
 use std::fs::remove_file;
 use std::path::{Path, PathBuf};
 
-use isolario_check::{Checker, Options};
+use isolario_check::{CheckOptions, Checker};
 use isolario_formats::read;
 use isolario_model::{History, Level, LevelResult, Verdict};
 use rayon::prelude::*;
@@ -292,7 +292,7 @@ fn examine_here(waiting: &mut Vec<History>, level: Level) -> Vec<Finding> {
 }
 
 fn examine(history: History, level: Level) -> Finding {
-    let result = Checker::new(&history, Options::default()).check(level);
+    let result = Checker::new(&history, CheckOptions::default()).check(level);
     Finding { history, result }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use isolario_check::{Checker, Options};
+use isolario_check::{CheckOptions, Checker};
 use isolario_formats::read;
 use isolario_model::Level;
 
@@ -196,7 +196,7 @@ fn decide(level: &str, files: &[&str]) -> Result<Found, Error> {
     let mut found = Found::new();
     for (at, file) in files.iter().enumerate() {
         let history = read(Path::new(file))?.history;
-        let result = Checker::new(&history, Options::default()).check(level);
+        let result = Checker::new(&history, CheckOptions::default()).check(level);
         if !result.verdict.is_satisfied() {
             found.push(at);
         }

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use isolario_check::{Checker, Options};
+use isolario_check::{CheckOptions, Checker};
 use isolario_cluster::{Answer, Conclusion, Error, Finding, Reason, Settings, check, write_table};
 use isolario_model::{Batch, History, Level};
 use isolario_oracle::random::Case;
@@ -35,7 +35,7 @@ fn ask(history: &History, parts: usize, settings: &Settings) -> Option<Vec<Answe
 
 /// Whatever is said is right; says how many levels were decided.
 fn compare(history: &History, answers: &[Answer], what: &dyn std::fmt::Debug) -> usize {
-    let checker = Checker::new(history, Options::default());
+    let checker = Checker::new(history, CheckOptions::default());
     let mut decided = 0;
     for answer in answers {
         let expected = checker.check(answer.level).verdict;

@@ -24,7 +24,7 @@ use isolario_model::{
 use crate::predicates::{Deleters, clash, is_by_row};
 use crate::resolved::{Reads, writes};
 use crate::stop::{engine_of, unlooked_level};
-use crate::{Checker, Options};
+use crate::{CheckOptions, Checker};
 
 /// More candidates than this, of all reads together, are not worth their memory.
 const MOST_CANDIDATES: usize = 1 << 25;
@@ -37,7 +37,7 @@ pub(crate) fn check(checker: &Checker<'_>, levels: &[Level]) -> Vec<LevelResult>
     let registers = Registers::new(checker.history());
     let items = |by_incarnation| match &registers {
         Some(Ok(registers)) => {
-            Some(registers.checker(&Options { by_incarnation, ..checker.options().clone() }))
+            Some(registers.checker(&CheckOptions { by_incarnation, ..checker.options().clone() }))
         }
         _ => None,
     };
@@ -92,7 +92,7 @@ impl<'h> Registers<'h> {
     }
 
     /// The same history without conditional writes, and a checker of it.
-    pub(crate) fn checker(&self, options: &Options) -> Checker<'_> {
+    pub(crate) fn checker(&self, options: &CheckOptions) -> Checker<'_> {
         Checker::with_matched(self.view.history(), options.clone(), Arc::clone(&self.met))
     }
 
@@ -127,7 +127,12 @@ impl<'h> Registers<'h> {
 
     /// The result for some outcomes of the transactions of these operations that satisfy the level: first, that
     /// none of them committed.
-    fn by_outcomes(&self, options: &Options, level: Level, open: &[OpId]) -> Option<LevelResult> {
+    fn by_outcomes(
+        &self,
+        options: &CheckOptions,
+        level: Level,
+        open: &[OpId],
+    ) -> Option<LevelResult> {
         let ways = if open.len() > MOST_OUTCOMES { 1 } else { 1 << open.len() };
         let decide = |way: usize| {
             let (mut committed, mut met) = (Vec::new(), self.met.to_vec());
@@ -138,7 +143,7 @@ impl<'h> Registers<'h> {
                     _ => met.push((*op, Vec::new())),
                 }
             }
-            let options = Options { committed, ..options.clone() };
+            let options = CheckOptions { committed, ..options.clone() };
             let items = Checker::with_matched(self.view.history(), options, Arc::from(met));
             let is_open = !items.open_lists().is_empty();
             (!is_open).then(|| items.decide(level)).filter(|found| found.verdict.is_satisfied())

@@ -1,7 +1,7 @@
 //! Decides which isolation levels a history satisfies.
 //!
 //! ```
-//! use isolario_check::{Options, check};
+//! use isolario_check::{CheckOptions, check};
 //! use isolario_model::{Batch, Level, Op, Outcome, TxnEnd, TxnSink, TxnStart, ValueRef, Verdict};
 //!
 //! // Two transactions that read each other's writes: a cycle.
@@ -16,7 +16,7 @@
 //!     batch.end(&TxnEnd::new(Outcome::Committed))?;
 //! }
 //! let history = batch.build()?;
-//! let results = check(&history, &[Level::AdyaReadCommitted], &Options::default());
+//! let results = check(&history, &[Level::AdyaReadCommitted], &CheckOptions::default());
 //! assert!(matches!(results[0].verdict, Verdict::Violated(_)));
 //! # Ok::<(), isolario_model::SinkError>(())
 //! ```
@@ -63,7 +63,7 @@ pub use windows::{RankedBy, WindowSizes, Windows};
 /// How to read a history.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Options {
+pub struct CheckOptions {
     /// Whether the transactions of a session are ordered as the session ran them.
     pub session_order: bool,
     /// By how many nanoseconds the clock of each client may be off: every transaction's interval is
@@ -101,9 +101,9 @@ pub struct Options {
     pub watcher: Watcher,
 }
 
-impl Default for Options {
+impl Default for CheckOptions {
     fn default() -> Self {
-        Options {
+        CheckOptions {
             session_order: true,
             clock_skew: 0,
             timeout: None,
@@ -122,71 +122,71 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl CheckOptions {
     /// With session order, or without.
     #[must_use]
     pub fn with_session_order(self, session_order: bool) -> Self {
-        Options { session_order, ..self }
+        CheckOptions { session_order, ..self }
     }
 
     /// With clocks that may differ by so many nanoseconds.
     #[must_use]
     pub fn with_clock_skew(self, clock_skew: u64) -> Self {
-        Options { clock_skew, ..self }
+        CheckOptions { clock_skew, ..self }
     }
 
     /// With a limit on how long a level that needs search may take.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
-        Options { timeout: Some(timeout), ..self }
+        CheckOptions { timeout: Some(timeout), ..self }
     }
 
     /// With a limit on how many bytes a level that needs search may use.
     #[must_use]
     pub fn with_memory(self, bytes: u64) -> Self {
-        Options { memory: Some(bytes), ..self }
+        CheckOptions { memory: Some(bytes), ..self }
     }
 
     /// With orders of versions, which are tried first.
     #[must_use]
     pub fn with_version_order(self, orders: Vec<StatedOrder>) -> Self {
-        Options { version_order: orders, ..self }
+        CheckOptions { version_order: orders, ..self }
     }
 
     /// With these orders as part of what is asked, or without.
     #[must_use]
     pub fn with_trusted_version_order(self, trust_version_order: bool) -> Self {
-        Options { trust_version_order, ..self }
+        CheckOptions { trust_version_order, ..self }
     }
 
     /// With what is assumed of every register.
     #[must_use]
     pub fn with_assumptions(self, assume: KeyAssumptions) -> Self {
-        Options { assume, ..self }
+        CheckOptions { assume, ..self }
     }
 
     /// With the versions that predicate operations met.
     #[must_use]
     pub fn with_version_sets(self, sets: Vec<StatedSet>) -> Self {
-        Options { version_sets: sets, ..self }
+        CheckOptions { version_sets: sets, ..self }
     }
 
     /// With an order that the database promises.
     #[must_use]
     pub fn with_promised_order(self, order: PromisedOrder) -> Self {
-        Options { promised_order: Some(order), ..self }
+        CheckOptions { promised_order: Some(order), ..self }
     }
 
     /// With a handle that ends the check early.
     #[must_use]
     pub fn with_stop(self, stop: Stop) -> Self {
-        Options { stop, ..self }
+        CheckOptions { stop, ..self }
     }
 
     /// With somebody who is told how far the check has come.
     #[must_use]
     pub fn with_watcher(self, watcher: Watcher) -> Self {
-        Options { watcher, ..self }
+        CheckOptions { watcher, ..self }
     }
 
     /// Whether orders of versions are stated, and part of what is asked.
@@ -206,7 +206,7 @@ pub fn supported() -> &'static [Level] {
     &LEVELS
 }
 
-/// Whether a [promised order](Options::promised_order) of transactions decides a level: in a list, or by
+/// Whether a [promised order](CheckOptions::promised_order) of transactions decides a level: in a list, or by
 /// the timestamps of the history, which tell snapshots from commits.
 pub fn is_decided_by_promise(level: Level, by_timestamps: bool) -> bool {
     by_timestamps && replay::is_by_versions(level) || replay::moments(level, by_timestamps).is_ok()
@@ -214,7 +214,7 @@ pub fn is_decided_by_promise(level: Level, by_timestamps: bool) -> bool {
 
 /// Decides each of the levels, with evidence either way. Who has further questions about the
 /// history keeps a [`Checker`].
-pub fn check(history: &History, levels: &[Level], options: &Options) -> Vec<LevelResult> {
+pub fn check(history: &History, levels: &[Level], options: &CheckOptions) -> Vec<LevelResult> {
     Checker::new(history, options.clone()).check_all(levels)
 }
 
@@ -224,6 +224,10 @@ pub fn supported_patterns() -> impl ExactSizeIterator<Item = AnomalyKind> {
 }
 
 /// Decides which of the anomalies occur in a history, each on its own: see [`Checker::patterns`].
-pub fn patterns(history: &History, kinds: &[AnomalyKind], options: &Options) -> Vec<PatternResult> {
+pub fn patterns(
+    history: &History,
+    kinds: &[AnomalyKind],
+    options: &CheckOptions,
+) -> Vec<PatternResult> {
     Checker::new(history, options.clone()).patterns(kinds)
 }

@@ -17,7 +17,7 @@ use isolario_model::{
 
 use rustc_hash::FxHashSet;
 
-use crate::Options;
+use crate::CheckOptions;
 use crate::certificate::{self, Certificate};
 use crate::conditionals;
 use crate::findings;
@@ -40,18 +40,18 @@ use crate::weak::chosen::{self, Decider};
 /// has been found out so far.
 ///
 /// ```
-/// use isolario_check::{Checker, Options};
+/// use isolario_check::{Checker, CheckOptions};
 /// use isolario_model::{Batch, Level};
 ///
 /// let history = Batch::new().build()?;
-/// let checker = Checker::new(&history, Options::default());
+/// let checker = Checker::new(&history, CheckOptions::default());
 /// assert!(checker.check(Level::Causal).verdict.is_satisfied());
 /// assert!(checker.check(Level::Serializable).verdict.is_satisfied());
 /// # Ok::<(), isolario_model::SinkError>(())
 /// ```
 pub struct Checker<'h> {
     history: &'h History,
-    options: Options,
+    options: CheckOptions,
     /// The history as the engines know it, or an operation that none of them knows.
     engines: OnceLock<Result<Engines<'h>, OpId>>,
     /// The history with its version certificate, if it has one, or what the certificate lacks.
@@ -105,11 +105,11 @@ impl<'h> Engines<'h> {
 
 impl<'h> Checker<'h> {
     /// A checker of a history. Nothing is worked out before the first question.
-    pub fn new(history: &'h History, options: Options) -> Self {
+    pub fn new(history: &'h History, options: CheckOptions) -> Self {
         Checker::with_matched(history, options, Arc::new([]))
     }
 
-    pub(crate) fn options(&self) -> &Options {
+    pub(crate) fn options(&self) -> &CheckOptions {
         &self.options
     }
 
@@ -118,7 +118,11 @@ impl<'h> Checker<'h> {
     }
 
     /// A checker of the view of a history as one of single rows, with some that were met.
-    pub(crate) fn with_matched(history: &'h History, options: Options, met: Arc<MetRows>) -> Self {
+    pub(crate) fn with_matched(
+        history: &'h History,
+        options: CheckOptions,
+        met: Arc<MetRows>,
+    ) -> Self {
         Checker {
             history,
             options,
@@ -169,7 +173,7 @@ impl<'h> Checker<'h> {
     /// why that could not be decided.
     ///
     /// ```
-    /// use isolario_check::{Checker, Options};
+    /// use isolario_check::{Checker, CheckOptions};
     /// use isolario_model::{AnomalyKind, Batch, Op, Outcome, TxnEnd, TxnSink, TxnStart, Verdict};
     ///
     /// // Alice reads twice, and Bob writes in between.
@@ -185,7 +189,7 @@ impl<'h> Checker<'h> {
     ///
     /// let wanted = [AnomalyKind::NonRepeatableRead, AnomalyKind::NonMonotonicRead];
     /// let history = batch.build()?;
-    /// let found = Checker::new(&history, Options::default()).patterns(&wanted);
+    /// let found = Checker::new(&history, CheckOptions::default()).patterns(&wanted);
     /// assert!(matches!(found[0].verdict, Verdict::Violated(_)));
     /// assert!(matches!(found[1].verdict, Verdict::Satisfied(_)));
     /// # Ok::<(), isolario_model::SinkError>(())
@@ -304,7 +308,7 @@ impl<'h> Checker<'h> {
     /// Whether the order of versions is part of what is asked, and there are predicates, so that it
     /// takes the versions that they met as well, or rows that may come back.
     fn is_certified(&self) -> bool {
-        let Options { trust_version_order, version_order, version_sets, .. } = &self.options;
+        let CheckOptions { trust_version_order, version_order, version_sets, .. } = &self.options;
         let is_stated = !version_order.is_empty() || !version_sets.is_empty();
         let history = self.history;
         let has_rows =
@@ -347,7 +351,7 @@ impl<'h> Checker<'h> {
             }
             Ok(orders) => {
                 let options = self.options.clone().with_version_order(orders);
-                let options = Options { promised_order: None, ..options };
+                let options = CheckOptions { promised_order: None, ..options };
                 let checker = Checker::new(self.history, options.with_trusted_version_order(true));
                 checker.decide_all(&[level]).pop().map_or_else(unlooked, |result| result.verdict)
             }
@@ -449,7 +453,7 @@ impl<'h> Checker<'h> {
     /// within some time for each. An order of everything tells what all reads saw.
     fn stronger(&self, engines: &Engines<'h>, time: Duration) -> Option<Verdict> {
         let search = |level| {
-            let options = Options { timeout: Some(time), ..self.options.clone() };
+            let options = CheckOptions { timeout: Some(time), ..self.options.clone() };
             Some(strong::check(&engines.resolved, level, &options).verdict)
                 .filter(|verdict| verdict.kind() == VerdictKind::Satisfied)
         };
@@ -703,7 +707,7 @@ fn has_no_name(findings: &Findings) -> bool {
 const REGISTERS: &[OpFamily] = &[OpFamily::Registers];
 
 /// Clocks may differ, but not the order of events.
-pub(crate) fn unwidenable(history: &History, options: &Options) -> Option<Inapplicable> {
+pub(crate) fn unwidenable(history: &History, options: &CheckOptions) -> Option<Inapplicable> {
     let by_events = history.clock() == Clock::EventOrder;
     (by_events && options.clock_skew > 0).then_some(Inapplicable::SkewOfEventOrder)
 }

@@ -260,7 +260,7 @@ mod tests {
     use isolario_sim::{Config, Kind, Plant, Workload, generate, templates};
 
     use super::*;
-    use crate::Options;
+    use crate::CheckOptions;
     use crate::graph::components;
 
     /// Numbers that look random, and are the same every time.
@@ -320,7 +320,7 @@ mod tests {
     }
 
     fn windows(history: &History) -> Windows {
-        measure(&Arc::new(Resolved::new(history, &Options::default())))
+        measure(&Arc::new(Resolved::new(history, &CheckOptions::default())))
     }
 
     #[test]
@@ -342,7 +342,7 @@ mod tests {
             let mut batch = Batch::new();
             generate(&config, &mut batch).unwrap();
             let history = batch.build().unwrap();
-            let resolved = Arc::new(Resolved::new(&history, &Options::default()));
+            let resolved = Arc::new(Resolved::new(&history, &CheckOptions::default()));
             let windows = measure(&resolved);
             let Ok(overwrites) = Overwrites::new(Arc::clone(&resolved)) else { continue };
             let inferred = Inferred::new(history.txn_count(), &overwrites.anti_dependencies());

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use isolario_check::{Options, check, patterns, supported, supported_patterns};
+use isolario_check::{CheckOptions, check, patterns, supported, supported_patterns};
 use isolario_model::{
     Anomaly, AnomalyKind, Evidence, History, Inapplicable, KeyAssumption, Level, LevelNodes,
     LevelResult, PatternResult, Reason, Verdict, VerdictKind, VersionOrder,
@@ -13,8 +13,8 @@ use isolario_verify::verify;
 const SEQUENTIAL: &[KeyAssumption] = &[KeyAssumption::SequentialKeys];
 const LINEARIZABLE: &[KeyAssumption] = &[KeyAssumption::LinearizableKeys];
 
-fn assuming(assumptions: &[KeyAssumption]) -> Options {
-    Options::default().with_assumptions(assumptions.iter().copied().collect())
+fn assuming(assumptions: &[KeyAssumption]) -> CheckOptions {
+    CheckOptions::default().with_assumptions(assumptions.iter().copied().collect())
 }
 
 /// The result, after the verifier has accepted it; without the assumption it must not accept a violation.
@@ -55,7 +55,7 @@ const DIRTY_WRITE: &str = "a: w x 1, w y 1
 #[test]
 fn sequential_keys_show_a_dirty_write() {
     let history = history(DIRTY_WRITE);
-    let plain = check(&history, &[Level::ReadUncommitted], &Options::default()).remove(0);
+    let plain = check(&history, &[Level::ReadUncommitted], &CheckOptions::default()).remove(0);
     assert_eq!(plain.verdict, Verdict::NotApplicable(Inapplicable::NoVersionOrder));
     for level in [Level::ReadUncommitted, Level::AdyaReadCommitted, Level::Serializable] {
         let result = decide(&history, level, SEQUENTIAL);
@@ -186,7 +186,7 @@ fn that_writes_follow_reads_is_assumed_anyway() {
     let wfr = assuming(&[KeyAssumption::WritesFollowReads]);
     assert_eq!(
         check(&history, supported(), &wfr),
-        check(&history, supported(), &Options::default())
+        check(&history, supported(), &CheckOptions::default())
     );
 }
 
@@ -196,7 +196,7 @@ fn anomalies_are_found_where_a_version_comes_before_the_initial_one() {
     let history = history("a: w x 1\n a: r x nil");
     let kinds: Vec<AnomalyKind> = supported_patterns().collect();
     let found = patterns(&history, &kinds, &assuming(SEQUENTIAL));
-    let plain = patterns(&history, &kinds, &Options::default());
+    let plain = patterns(&history, &kinds, &CheckOptions::default());
     let kinds_of = |results: &[PatternResult]| -> Vec<VerdictKind> {
         results.iter().map(|result| result.verdict.kind()).collect()
     };
@@ -209,7 +209,7 @@ fn anomalies_are_found_where_a_version_comes_before_the_initial_one() {
 fn assumptions_are_about_registers() {
     let history = history("a: append x 1\n b: append x 2\n c: r x [1 2]\n c: r x [1]");
     let with = check(&history, supported(), &assuming(SEQUENTIAL));
-    assert_eq!(with, check(&history, supported(), &Options::default()));
+    assert_eq!(with, check(&history, supported(), &CheckOptions::default()));
 }
 
 /// A history in which all keep to it: long ones cost no more than a few edges per access.

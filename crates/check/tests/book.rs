@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use isolario_check::{Options, check, supported};
+use isolario_check::{CheckOptions, check, supported};
 use isolario_formats::{Source, find};
 use isolario_model::{Level, Verdict};
 
@@ -34,7 +34,7 @@ fn weakest_violated(text: &str) -> Option<Vec<Level>> {
     let loaded = find("text").unwrap().read(&source).unwrap_or_else(|error| panic!("{error}"));
     // What needs a version order is left aside: most of these histories have none.
     let levels = supported().iter().copied().filter(|level| !level.needs().version_order);
-    let results = check(&loaded.history, &levels.collect::<Vec<_>>(), &Options::default());
+    let results = check(&loaded.history, &levels.collect::<Vec<_>>(), &CheckOptions::default());
     if results.iter().all(|result| matches!(result.verdict, Verdict::NotApplicable(_))) {
         return None;
     }

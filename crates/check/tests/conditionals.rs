@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use isolario_check::{Options, check};
+use isolario_check::{CheckOptions, check};
 use isolario_model::{
     AnomalyKind, Evidence, Inapplicable, Level, Verdict, VerdictKind,
     VerdictKind::{NotApplicable, Satisfied, Violated},
@@ -18,7 +18,7 @@ const LEVELS: [Level; 5] = [
 ];
 
 fn verdict(text: &str, level: Level) -> Verdict {
-    check(&history(text), &[level], &Options::default()).remove(0).verdict
+    check(&history(text), &[level], &CheckOptions::default()).remove(0).verdict
 }
 
 fn kinds(text: &str) -> [VerdictKind; 5] {

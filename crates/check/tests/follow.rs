@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_check::{
-    Answer, Checkpoint, Doubt, Follower, Inquiry, Look, Options, Proven, Unfit, check,
+    Answer, CheckOptions, Checkpoint, Doubt, Follower, Inquiry, Look, Proven, Unfit, check,
 };
 use isolario_model::{
     AnomalyKind, Batch, History, Level, LevelResult, Op, OpInput, Outcome, TxnEnd, TxnId, TxnSink,
@@ -14,13 +14,13 @@ use isolario_oracle::{Draft, volume};
 use isolario_sim::{Config, Kind, Plant, Workload, generate, templates};
 
 /// What a check of the whole history says.
-fn whole(history: &History, level: Level, options: &Options) -> LevelResult {
+fn whole(history: &History, level: Level, options: &CheckOptions) -> LevelResult {
     check(history, &[level], options).remove(0)
 }
 
 /// Looks at what is new, and compares with a check of everything so far. True as long as there is more to
 /// follow. Where the follower has to begin again, it is told everything.
-fn look(follower: &mut Follower, so_far: &History, options: &Options) -> bool {
+fn look(follower: &mut Follower, so_far: &History, options: &CheckOptions) -> bool {
     look_or_go_back(follower, so_far, options, &mut |follower| {
         follower.restart(2 * follower.tail());
         so_far.replay(follower).unwrap();
@@ -31,7 +31,7 @@ fn look(follower: &mut Follower, so_far: &History, options: &Options) -> bool {
 fn look_or_go_back(
     follower: &mut Follower,
     so_far: &History,
-    options: &Options,
+    options: &CheckOptions,
     go_back: &mut dyn FnMut(&mut Follower),
 ) -> bool {
     let expected = whole(so_far, follower.level(), options);
@@ -69,7 +69,7 @@ fn inquire(
     doubt: &Doubt,
     follower: &Follower,
     so_far: &History,
-    options: &Options,
+    options: &CheckOptions,
 ) -> Option<Proven> {
     let mut inquiry = Inquiry::new(doubt, follower)?;
     let mut batch = Batch::new();
@@ -98,7 +98,7 @@ fn is_part(part: &History, whole: &History) {
 
 /// Follows a small history, some transactions at a time; says how often everything was looked at, if it
 /// can be followed.
-fn follow_draft(draft: &Draft, level: Level, options: &Options, tail: usize) -> Option<u32> {
+fn follow_draft(draft: &Draft, level: Level, options: &CheckOptions, tail: usize) -> Option<u32> {
     let mut follower = Follower::new(level, options.clone(), tail).unwrap();
     let part = |txns: &[_]| Draft { txns: txns.to_vec(), ..draft.clone() }.history().unwrap();
     let tell = |txns: &[_], follower: &mut Follower| {
@@ -140,7 +140,7 @@ fn small_histories_are_followed_as_they_are_checked() {
             let level = |at: u64| Follower::levels()[(case.seed + at) as usize % 9];
             [(draft, level(0)), (draft, level(3)), (draft, level(7))]
         }) {
-            let options = Options::default().with_session_order(case.seed % 5 != 0);
+            let options = CheckOptions::default().with_session_order(case.seed % 5 != 0);
             let tail = 1 + (case.seed % 3) as usize;
             if let Some(restarts) = follow_draft(draft, level, &options, tail) {
                 followed += 1;
@@ -201,7 +201,7 @@ fn planted_anomalies_are_found_when_they_are_there() {
             };
             let recorded = Recorded::new(&config);
             for level in Follower::levels() {
-                let options = Options::default();
+                let options = CheckOptions::default();
                 let mut follower = Follower::new(*level, options.clone(), 30).unwrap();
                 follower.meta(recorded.history.meta()).unwrap();
                 let mut done = 0;
@@ -231,7 +231,7 @@ fn planted_anomalies_are_found_when_they_are_there() {
 fn what_is_kept_does_not_grow_with_the_history() {
     for level in Follower::levels() {
         let recorded = Recorded::new(&config(Kind::Mini, 8000, 5));
-        let mut follower = Follower::new(*level, Options::default(), 100).unwrap();
+        let mut follower = Follower::new(*level, CheckOptions::default(), 100).unwrap();
         follower.meta(recorded.history.meta()).unwrap();
         let mut most = 0;
         for chunk in recorded.order.chunks(200) {
@@ -256,7 +256,7 @@ fn where_writes_follow_no_reads_no_more_is_kept_at_weak_levels() {
     let levels = [Level::AdyaReadCommitted, Level::ReadCommitted, Level::ReadAtomic, Level::Causal];
     for level in levels {
         let recorded = Recorded::new(&config(Kind::General, 8000, 5));
-        let mut follower = Follower::new(level, Options::default(), 200).unwrap();
+        let mut follower = Follower::new(level, CheckOptions::default(), 200).unwrap();
         follower.meta(recorded.history.meta()).unwrap();
         let mut most = 0;
         for chunk in recorded.order.chunks(200) {
@@ -272,7 +272,7 @@ fn where_writes_follow_no_reads_no_more_is_kept_at_weak_levels() {
 
 #[test]
 fn a_writer_may_be_recorded_after_its_reader() {
-    let mut follower = Follower::new(Level::Serializable, Options::default(), 2).unwrap();
+    let mut follower = Follower::new(Level::Serializable, CheckOptions::default(), 2).unwrap();
     let mut add = |session: &str, op: OpInput<'_>| {
         follower.begin(&TxnStart { session: session.into(), id: None, line: None }).unwrap();
         follower.op(&op).unwrap();
@@ -306,7 +306,7 @@ fn a_writer_may_be_recorded_after_its_reader() {
 
 #[test]
 fn a_writer_that_has_not_ended_is_awaited() {
-    let mut follower = Follower::new(Level::Serializable, Options::default(), 1).unwrap();
+    let mut follower = Follower::new(Level::Serializable, CheckOptions::default(), 1).unwrap();
     let reads = isolario_oracle::history("a: r x 1\n b: w y 1\n c: w y 2");
     reads.replay(&mut follower).unwrap();
     follower.expect_more(false);
@@ -318,7 +318,7 @@ fn a_writer_that_has_not_ended_is_awaited() {
         isolario_oracle::history(unended).replay(&mut open).unwrap();
         inquiry.add(vec![batch]).unwrap();
         inquiry.add_unended(open).unwrap();
-        inquiry.answer(&Options::default()).unwrap()
+        inquiry.answer(&CheckOptions::default()).unwrap()
     };
     assert!(matches!(ask("d unknown: w x 1"), Answer::Awaited));
     let Answer::Proven(proven) = ask("d unknown: w x 2") else { panic!("not proven") };
@@ -328,7 +328,7 @@ fn a_writer_that_has_not_ended_is_awaited() {
 
 #[test]
 fn what_cannot_be_followed_is_said() {
-    assert!(Follower::new(Level::Linearizable, Options::default(), 1).is_none());
+    assert!(Follower::new(Level::Linearizable, CheckOptions::default(), 1).is_none());
     let unfit = |text: &str| unfit(&isolario_oracle::history(text));
     assert_eq!(unfit("a: append x 1"), Some(Unfit::Operation));
     assert_eq!(unfit("a: w x nil"), Some(Unfit::WritesInitial));
@@ -338,7 +338,7 @@ fn what_cannot_be_followed_is_said() {
 
 /// Why a history cannot be followed, if so.
 fn unfit(history: &History) -> Option<Unfit> {
-    let mut follower = Follower::new(Level::Causal, Options::default(), 1).unwrap();
+    let mut follower = Follower::new(Level::Causal, CheckOptions::default(), 1).unwrap();
     history.replay(&mut follower).unwrap();
     match follower.look().unwrap() {
         Look::Unfit(unfit) => Some(unfit),

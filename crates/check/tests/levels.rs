@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use isolario_check::{Checker, Options, check};
+use isolario_check::{CheckOptions, Checker, check};
 use isolario_model::{
     Batch, History, Inapplicable, Level, Op, OpFamily, OpInput, Outcome, Predicate, TxnEnd,
     TxnSink, TxnStart, ValueRef, Verdict,
@@ -56,7 +56,7 @@ fn levels_are_decided_for_the_operations_that_the_table_says() {
     for family in FAMILIES {
         let history = history(family);
         for level in Level::all() {
-            let verdict = &check(&history, &[level], &Options::default())[0].verdict;
+            let verdict = &check(&history, &[level], &CheckOptions::default())[0].verdict;
             let expected = level.needs().operations.contains(&family);
             let is_decided = !matches!(
                 verdict,
@@ -83,12 +83,12 @@ fn a_named_level_that_does_not_apply_is_looked_at_through_those_it_implies() {
     ];
     let history = with_times(&ops, false);
     let named = [Level::StrictSerializable];
-    let results = Checker::new(&history, Options::default()).check_named(&named, &named);
+    let results = Checker::new(&history, CheckOptions::default()).check_named(&named, &named);
     assert!(matches!(results[0].verdict, Verdict::NotApplicable(_)));
     assert!(results.len() > 1 && results[1..].iter().all(|result| result.verdict.is_violated()));
     assert!(results[1..].iter().all(|result| Level::StrictSerializable.implies(result.level)));
     // Nothing else is decided where the level applies, or was not named.
-    let checker = Checker::new(&history, Options::default());
+    let checker = Checker::new(&history, CheckOptions::default());
     assert_eq!(checker.check_all(&named).len(), 1);
     assert_eq!(checker.check_named(&[Level::Causal], &[Level::Causal]).len(), 1);
 }
@@ -102,7 +102,7 @@ fn what_a_level_needs_is_said_where_it_lacks() {
     batch.end(&TxnEnd::new(Outcome::Committed)).unwrap();
     let history = batch.build().unwrap();
     for level in Level::decided() {
-        let verdict = &check(&history, &[level], &Options::default())[0].verdict;
+        let verdict = &check(&history, &[level], &CheckOptions::default())[0].verdict;
         let needs = level.needs();
         match verdict {
             Verdict::NotApplicable(Inapplicable::NoTimes) => assert!(needs.times, "{level}"),

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use isolario_check::{Checker, Options};
+use isolario_check::{CheckOptions, Checker};
 use isolario_model::{
     Anomaly, Edge, Evidence, History, HistoryPart, KeyId, Level, LevelResult, Op, OpId, OpKind,
     Outcome, Reason, TxnId, Verdict, VersionOrder,
@@ -38,7 +38,7 @@ fn histories() -> impl Iterator<Item = (u64, History)> {
 }
 
 fn check(history: &History, level: Level, minimize: bool) -> LevelResult {
-    let mut options = Options::default();
+    let mut options = CheckOptions::default();
     options.minimize = minimize;
     Checker::new(history, options).check(level)
 }

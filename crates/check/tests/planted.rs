@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use isolario_check::{Options, check};
+use isolario_check::{CheckOptions, check};
 use isolario_model::{AnomalyKind, Batch, Engine, History, Level, LevelResult, Verdict};
 use isolario_sim::{Config, Kind, Plant, Template, Workload, generate, templates};
 
@@ -41,7 +41,7 @@ fn history(config: &Config) -> History {
 
 /// The verified answers of the levels that apply.
 fn answers(history: &History, session_order: bool) -> Vec<LevelResult> {
-    let mut options = Options::default();
+    let mut options = CheckOptions::default();
     options.session_order = session_order;
     let read = isolario_verify::Options::default().with_session_order(session_order);
     let mut results = check(history, &LEVELS, &options);

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use isolario_check::{Options, check};
+use isolario_check::{CheckOptions, check};
 use isolario_formats::{Source, find};
 use isolario_model::{
     Anomaly, AnomalyKind, Batch, Evidence, History, Inapplicable, ItemView, Level, Limit, Op, OpId,
@@ -29,7 +29,7 @@ fn sessions(txns: &str) -> String {
 }
 
 fn verdict(txns: &str, level: Level) -> Verdict {
-    check(&history(&sessions(txns)), &[level], &Options::default()).remove(0).verdict
+    check(&history(&sessions(txns)), &[level], &CheckOptions::default()).remove(0).verdict
 }
 
 /// The same with rows of a table in place of the registers x and y: once deleted, they come back as others.
@@ -153,7 +153,7 @@ fn versions_of_aborted_transactions_and_intermediate_ones_explain_nothing() {
     assert!(!holds(&with("T2: r x 1, delete x, w x 2"), SER));
     // One of unknown outcome may be the reason, and then it committed.
     let unknown = history(&sessions(&with("T2 unknown: r x 1, delete x")));
-    let result = check(&unknown, &[SER], &Options::default()).remove(0);
+    let result = check(&unknown, &[SER], &CheckOptions::default()).remove(0);
     let Verdict::Satisfied(Witness::CommitOrder(order)) = result.verdict else {
         panic!("{:?}", result.verdict)
     };
@@ -170,7 +170,7 @@ fn a_result_that_no_version_explains_is_told_with_its_row() {
     );
     let history = history(&text.replace("initial nil", "initial 3"));
     let Verdict::Violated(findings) =
-        check(&history, &[SER], &Options::default()).remove(0).verdict
+        check(&history, &[SER], &CheckOptions::default()).remove(0).verdict
     else {
         panic!("every version of x matches")
     };
@@ -186,7 +186,7 @@ fn a_result_that_no_version_explains_is_told_with_its_row() {
 fn named(initial: &str, txns: &str, level: Level) -> Vec<(AnomalyKind, Option<String>)> {
     let text = sessions(txns).replace("initial nil", &format!("initial {initial}"));
     let history = history(&text);
-    let result = check(&history, &[level], &Options::default()).remove(0);
+    let result = check(&history, &[level], &CheckOptions::default()).remove(0);
     let verified = isolario_verify::verify(&history, &result, &Default::default());
     assert_eq!(verified, Ok(()), "{result:?}");
     let name = |anomaly: &Anomaly| anomaly.elle_name().map(std::borrow::Cow::into_owned);
@@ -346,9 +346,9 @@ fn planted_anomalies_of_predicates_are_found_by_name_without_a_certificate() {
             let history = batch.build().unwrap();
             // Nothing is wrong with the rows that were seen.
             let items = ItemView::new(&history).unwrap();
-            let of_items = check(items.history(), &[SER], &Options::default());
+            let of_items = check(items.history(), &[SER], &CheckOptions::default());
             assert!(of_items[0].verdict.is_satisfied(), "{of_items:?}");
-            for result in check(&history, &[SI, SER], &Options::default()) {
+            for result in check(&history, &[SI, SER], &CheckOptions::default()) {
                 let verified = isolario_verify::verify(&history, &result, &Default::default());
                 assert_eq!(verified, Ok(()));
                 let found: Vec<_> = result.verdict.anomalies().iter().map(|a| a.kind).collect();

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use isolario_check::{Options, check};
+use isolario_check::{CheckOptions, check};
 use isolario_formats::{Source, find};
 use isolario_model::{
     AnomalyKind, Evidence, ExpectedVersion, History, Inapplicable, KeyId, Level, LevelResult, OpId,
@@ -31,7 +31,7 @@ fn by_stamps(text: &str, level: Level) -> Verdict {
 
 /// The verdict on a level by an order, which the verifier accepts.
 fn verdict(history: &History, level: Level, order: &PromisedOrder) -> Verdict {
-    let options = Options::default().with_promised_order(order.clone());
+    let options = CheckOptions::default().with_promised_order(order.clone());
     let result = check(history, &[level], &options).remove(0);
     assert_eq!(verify(history, order, &result), Ok(()), "{result:?}");
     result.verdict
@@ -200,7 +200,7 @@ fn what_an_order_left_out_may_be_the_reason() {
     assert!(violated.is_violated());
     let history = history(&text);
     let order = PromisedOrder::of_txns(&history, &[TxnId(2)]);
-    let options = Options::default().with_promised_order(order.clone());
+    let options = CheckOptions::default().with_promised_order(order.clone());
     let result = check(&history, &[Level::Serializable], &options).remove(0);
     let forged = LevelResult { verdict: violated, ..result };
     assert!(verify(&history, &order, &forged).is_err());

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use isolario_check::{Options, check, patterns, supported, supported_patterns};
+use isolario_check::{CheckOptions, check, patterns, supported, supported_patterns};
 use isolario_model::{Limit, Verdict};
 use isolario_oracle::Draft;
 
@@ -13,7 +13,7 @@ fn is_interrupted(verdict: &Verdict) -> bool {
 #[test]
 fn nothing_is_claimed_of_what_was_not_looked_at() {
     let history = Draft::parse("a [0, 1]: w x 1\nb [2, 3]: r x 1").unwrap().history().unwrap();
-    let options = Options::default();
+    let options = CheckOptions::default();
     let decided = check(&history, supported(), &options);
     assert!(decided.iter().all(|result| matches!(result.verdict, Verdict::Satisfied(_))));
     options.stop.ask();

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
-use isolario::check::{self, Options, Watcher};
+use isolario::check::{self, CheckOptions, Watcher};
 use isolario::formats::Meter;
 use isolario::report::printable;
 
@@ -39,7 +39,7 @@ impl Message {
 
 impl Progress {
     /// A check, which says how far it has come where that takes long.
-    pub(crate) fn of_check(options: &mut Options) -> Progress {
+    pub(crate) fn of_check(options: &mut CheckOptions) -> Progress {
         let message = Message(Arc::new(Mutex::new("checking".to_owned())));
         let shown = message.clone();
         options.watcher = Watcher::new(move |at| message.set(line(at)));

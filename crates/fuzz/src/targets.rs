@@ -1,6 +1,6 @@
 //! What must hold for any bytes whatever. A target that does not hold panics.
 
-use isolario_check::{Options, check, supported};
+use isolario_check::{CheckOptions, check, supported};
 use isolario_formats::{FORMATS, HistoryFormat, Source, find};
 use isolario_model::{History, SinkError};
 use isolario_verify::verify;
@@ -68,7 +68,7 @@ pub fn verdict(bytes: &[u8]) {
 
 fn decide(history: &History) {
     for session_order in [true, false] {
-        let mut options = Options::default();
+        let mut options = CheckOptions::default();
         options.session_order = session_order;
         for result in check(history, supported(), &options) {
             let verified = verify(

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 
-use isolario::check::{Options, check, supported};
+use isolario::check::{CheckOptions, check, supported};
 use isolario::formats;
 use isolario::report::{Human, Renderer, Report};
 
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Writes a report on the history of a file. Tells whether it satisfies every level that applies.
 pub fn check_file(path: &Path, out: &mut dyn io::Write) -> Result<bool, Box<dyn Error>> {
     let history = formats::read(path)?.history;
-    let results = check(&history, supported(), &Options::default());
+    let results = check(&history, supported(), &CheckOptions::default());
     let name = path.display().to_string();
     let mut human = Human::default();
     human.report(&Report::new(&name, &history, &results), out)?;

@@ -1,7 +1,7 @@
 //! The histories of `isolario explain`: each is what its page says.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
-use isolario::check::{Options, check, supported};
+use isolario::check::{CheckOptions, check, supported};
 use isolario::formats::{Source, find};
 use isolario::model::{AnomalyKind, History, Level, Verdict};
 use isolario::report::explain::Topic;
@@ -16,7 +16,7 @@ fn history(topic: Topic) -> History {
 
 /// The anomalies that a level finds; none where the level cannot be decided for such a history.
 fn found(history: &History, level: Level) -> Option<Vec<AnomalyKind>> {
-    match &check(history, &[level], &Options::default())[0].verdict {
+    match &check(history, &[level], &CheckOptions::default())[0].verdict {
         Verdict::Satisfied(_) => Some(Vec::new()),
         Verdict::Violated(findings) => Some(findings.anomalies.iter().map(|a| a.kind).collect()),
         Verdict::NotApplicable(_) => None,

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use isolario::check::{Follower, Inquiry, Look, Options, check};
+use isolario::check::{CheckOptions, Follower, Inquiry, Look, check};
 use isolario::follow::proof::{Means, Told, Verified};
 use isolario::follow::spill::{Spilled, decide};
 use isolario::follow::{Decided, FollowError, Following, Input, Order, Settings, Step, proof};
@@ -41,13 +41,13 @@ fn write(history: &History, order: &[TxnId], format: &str, path: &Path) {
 fn following<'i>(path: &'i Path, format: &str, level: Level, tail: usize) -> Following<'i> {
     let input = Input::new(path, find(format).unwrap());
     let settings = Settings::default().with_tail(tail).with_pieces_of(PIECE);
-    Following::new(input, level, &Options::default(), settings).unwrap()
+    Following::new(input, level, &CheckOptions::default(), settings).unwrap()
 }
 
 /// Compares what came of a level with a check of the loaded history.
 fn compare(level: Level, decided: Option<&Decided>, path: &Path) -> bool {
     let whole = isolario::formats::read(path).unwrap().history;
-    let expected = check(&whole, &[level], &Options::default()).remove(0);
+    let expected = check(&whole, &[level], &CheckOptions::default()).remove(0);
     let Some(Decided { part, result, .. }) = decided else {
         assert_eq!(expected.verdict.kind(), VerdictKind::Satisfied, "{level}: {expected:?}");
         return false;
@@ -68,7 +68,7 @@ fn is_part(part: &History, whole: &History) {
 }
 
 fn is_fit(history: &History) -> bool {
-    let mut follower = Follower::new(Level::Causal, Options::default(), 1).unwrap();
+    let mut follower = Follower::new(Level::Causal, CheckOptions::default(), 1).unwrap();
     history.replay(&mut follower).unwrap();
     !matches!(follower.look().unwrap(), Look::Unfit(_))
 }
@@ -191,7 +191,8 @@ fn what_cannot_be_followed_is_an_error() {
     let level = Level::ReadCommitted;
     let input = |format| Input::new(file.path(), find(format).unwrap());
     let new = |format, level| {
-        Following::new(input(format), level, &Options::default(), Settings::default()).map(|_| ())
+        Following::new(input(format), level, &CheckOptions::default(), Settings::default())
+            .map(|_| ())
     };
     assert!(matches!(new("plume", level), Err(FollowError::Format { .. })));
     assert!(matches!(new("isolario", level), Err(FollowError::Read(_))));
@@ -214,7 +215,7 @@ const LEVELS: [Level; 5] = [
 
 /// Decides a file in bounded memory, and compares with a check of the loaded history.
 fn spill(path: &Path, format: &str, tail: usize) -> Spilled {
-    let (options, directory) = (Options::default(), tempfile::tempdir().unwrap());
+    let (options, directory) = (CheckOptions::default(), tempfile::tempdir().unwrap());
     let input = Input::new(path, find(format).unwrap());
     let settings = Settings::default().with_tail(tail).with_pieces_of(PIECE).with_orders(true);
     let mut spilled = decide(input, &LEVELS, &options, settings, directory.path()).unwrap();
@@ -315,7 +316,7 @@ fn prove_by_part(input: Input<'_>, results: &[LevelResult], whole: &History, dir
         return;
     }
     let settings = Settings::default().with_tail(20).with_pieces_of(PIECE);
-    let spilled = decide(input, &violated, &Options::default(), settings, directory).unwrap();
+    let spilled = decide(input, &violated, &CheckOptions::default(), settings, directory).unwrap();
     let mut file = Vec::new();
     let options = verify::Options::default();
     proof::write(input, &spilled, &options, "whole", &mut file).unwrap();
@@ -424,7 +425,7 @@ fn what_does_not_fit_into_memory_is_undecided() {
     let input = Input::new(file.path(), find("isolario").unwrap());
     let decide = |memory| {
         let settings = Settings::default().with_tail(20).with_memory(Some(memory));
-        let options = Options::default();
+        let options = CheckOptions::default();
         decide(input, &[Level::Causal], &options, settings, directory.path()).unwrap().results
     };
     assert!(decide(1 << 20)[0].verdict.is_satisfied());
@@ -468,7 +469,8 @@ fn what_is_sorted_in_several_parts_is_the_same_history() {
     let input = Input::new(file.path(), find("isolario").unwrap());
     let settings = Settings::default().with_memory(Some(30_000_000));
     let levels = [Level::ReadCommitted, Level::StrictSerializable];
-    let done = decide(input, &levels, &Options::default(), settings, directory.path()).unwrap();
+    let done =
+        decide(input, &levels, &CheckOptions::default(), settings, directory.path()).unwrap();
     assert!(done.bytes > 0);
     assert!(done.results.iter().all(|result| result.verdict.is_satisfied()), "{done:?}");
     assert_eq!(done.figures.operations, history.op_count() as u64);
@@ -483,7 +485,8 @@ fn what_a_stronger_level_shows_of_weaker_ones_is_not_shown_again() {
     let input = Input::new(file.path(), find("jsonl").unwrap());
     let settings = Settings::default().with_tail(20).with_orders(true);
     let levels = [Level::SnapshotIsolation, Level::ReadCommitted, Level::Causal];
-    let done = decide(input, &levels, &Options::default(), settings, directory.path()).unwrap();
+    let done =
+        decide(input, &levels, &CheckOptions::default(), settings, directory.path()).unwrap();
     let told: Vec<Level> = done.results.iter().map(|result| result.level).collect();
     assert_eq!(told, levels);
     assert!(done.results.iter().all(|result| result.verdict.is_satisfied()));
@@ -504,7 +507,7 @@ fn where_nothing_can_be_written_nothing_is_sorted() {
     let input = Input::new(file.path(), find("isolario").unwrap());
     let settings = Settings::default().with_tail(20);
     let nowhere = file.path().join("nowhere");
-    let done = decide(input, &[Level::Causal], &Options::default(), settings, &nowhere);
+    let done = decide(input, &[Level::Causal], &CheckOptions::default(), settings, &nowhere);
     assert!(matches!(done, Err(FollowError::Spill { .. })));
 }
 
@@ -515,7 +518,7 @@ struct Spilling {
     order: Vec<TxnId>,
     format: &'static str,
     levels: Vec<Level>,
-    options: Options,
+    options: CheckOptions,
     settings: Settings,
     /// Whether the oracle takes it.
     is_small: bool,
@@ -554,7 +557,7 @@ impl Spilling {
             return None;
         }
         let skews = [0, 0, 0, 1, 4, case.extreme_skew()];
-        let mut options = Options::default()
+        let mut options = CheckOptions::default()
             .with_session_order(!rng.percent(25))
             .with_clock_skew(skews[rng.below(skews.len())]);
         options.timeout = rng.percent(15).then_some(Duration::from_nanos(1));
@@ -707,7 +710,7 @@ fn decided_line_by_line(lines: &str, levels: &[Level]) -> Vec<VerdictKind> {
     std::fs::write(&path, format!("{{\"isolario\":2,\"initial\":null}}\n{lines}")).unwrap();
     let input = Input::new(&path, find("jsonl").unwrap());
     let settings = Settings::default().with_tail(1).with_pieces_of(40).with_orders(true);
-    let options = Options::default();
+    let options = CheckOptions::default();
     let spilled = decide(input, levels, &options, settings, directory.path()).unwrap();
     let whole = isolario::formats::read(&path).unwrap().history;
     let kinds = |results: &[LevelResult]| -> Vec<VerdictKind> {

@@ -7,7 +7,7 @@
 mod hard;
 
 use hard::{Family, Graph};
-use isolario::check::{Options, check};
+use isolario::check::{CheckOptions, check};
 use isolario::model::{Batch, Level, Verdict};
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ fn satisfies(family: Family, graph: &Graph, level: Level) -> bool {
     let mut batch = Batch::new();
     family.write(graph, &mut batch).unwrap();
     let history = batch.build().unwrap();
-    match &check(&history, &[level], &Options::default())[0].verdict {
+    match &check(&history, &[level], &CheckOptions::default())[0].verdict {
         Verdict::Satisfied(_) => true,
         Verdict::Violated(_) => false,
         other => panic!("{family:?} at {level}: {}", other.name()),

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use isolario::check::Options;
+use isolario::check::CheckOptions;
 use isolario::model::{History, Op, Outcome, ValueRef, Verdict};
 use isolario::recorder::Session;
 use isolario::verify::{self, verify};
@@ -42,7 +42,7 @@ fn an_assertion_fails_with_an_explanation() {
 fn answers_can_be_verified() {
     let recorder = lost_update();
     for level in [Level::ReadAtomic, Level::Serializable] {
-        let checked = recorder.check_with(level, &Options::default()).unwrap();
+        let checked = recorder.check_with(level, &CheckOptions::default()).unwrap();
         verify(&checked.history, &checked.results[0], &verify::Options::default()).unwrap();
     }
 }

@@ -158,7 +158,7 @@ impl Observer for Impatient {
         assert_eq!(outcome.stopped, StopReason::Interrupted);
         self.told.push("driven");
     }
-    fn checking(&mut self, _: &mut isolario::check::Options) {
+    fn checking(&mut self, _: &mut isolario::check::CheckOptions) {
         self.told.push("checking");
     }
     fn checked(&mut self) {

@@ -171,10 +171,11 @@ fn a_certificate_finds_what_a_check_of_single_rows_accepts() {
     let levels = [Level::RepeatableRead, Level::Serializable];
 
     let view = ItemView::new(&history).unwrap();
-    let rows = check::check(view.history(), &[Level::Serializable], &check::Options::default());
+    let rows =
+        check::check(view.history(), &[Level::Serializable], &check::CheckOptions::default());
     assert!(rows[0].verdict.is_satisfied());
 
-    let options = check::Options::default()
+    let options = check::CheckOptions::default()
         .with_version_order(stated.orders.clone())
         .with_trusted_version_order(true)
         .with_version_sets(stated.sets.clone());

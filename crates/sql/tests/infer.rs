@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use isolario_check::{Checker, Options};
+use isolario_check::{CheckOptions, Checker};
 use isolario_model::{AnomalyKind, History, Level, Outcome};
 use isolario_sql::{
     Aux, Element, Instrument, Product, Reading, Recorded, RecordedTxn, Round, Schema, Seen, Table,
@@ -65,7 +65,7 @@ fn of(transactions: Vec<RecordedTxn>) -> History {
 }
 
 fn kinds(history: &History, level: Level) -> Vec<AnomalyKind> {
-    let result = Checker::new(history, Options::default()).check(level);
+    let result = Checker::new(history, CheckOptions::default()).check(level);
     result.verdict.anomalies().iter().map(|anomaly| anomaly.kind).collect()
 }
 

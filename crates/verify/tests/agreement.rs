@@ -67,8 +67,8 @@ impl Reading {
         Reading { stated, ..Reading::of(case) }
     }
 
-    fn by_checker(self, orders: &[StatedOrder]) -> isolario_check::Options {
-        let mut options = isolario_check::Options::default();
+    fn by_checker(self, orders: &[StatedOrder]) -> isolario_check::CheckOptions {
+        let mut options = isolario_check::CheckOptions::default();
         (options.session_order, options.clock_skew) = (self.session_order, self.clock_skew);
         options.version_order = orders.to_vec();
         options.trust_version_order = self.stated != Stated::Nothing;

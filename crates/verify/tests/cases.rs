@@ -42,7 +42,7 @@ fn draft(rng: &mut Rng) -> Draft {
 
 /// The cases by which a level is refuted.
 fn cases(history: &History, level: Level) -> Vec<Vec<Edge>> {
-    let results = check(history, &[level], &isolario_check::Options::default());
+    let results = check(history, &[level], &isolario_check::CheckOptions::default());
     let Verdict::Violated(findings) = &results[0].verdict else { panic!("{results:?}") };
     match &findings.anomalies[0].evidence {
         Evidence::Cases { cycles } => cycles.clone(),

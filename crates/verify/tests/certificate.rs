@@ -36,8 +36,8 @@ fn skew(seed: u64) -> u64 {
     [0, 0, 0, 3][seed as usize / 3 % 4]
 }
 
-fn options(case: &CertificateCase, session_order: bool, skew: u64) -> isolario_check::Options {
-    isolario_check::Options::default()
+fn options(case: &CertificateCase, session_order: bool, skew: u64) -> isolario_check::CheckOptions {
+    isolario_check::CheckOptions::default()
         .with_session_order(session_order)
         .with_clock_skew(skew)
         .with_version_order(case.orders.clone())

@@ -20,7 +20,7 @@ fn skew(case: Case) -> u64 {
 }
 
 fn checked(history: &History, clock_skew: u64) -> LevelResult {
-    let mut options = isolario_check::Options::default();
+    let mut options = isolario_check::CheckOptions::default();
     options.clock_skew = clock_skew;
     check(history, &[Level::Linearizable], &options).remove(0)
 }
@@ -80,7 +80,7 @@ fn oracle_checker_and_verifier_agree_at_both_ends_of_the_clock() {
         }
         let history = draft.history().expect("small");
         let verdict = |level, skew| {
-            let options = isolario_check::Options::default().with_clock_skew(skew);
+            let options = isolario_check::CheckOptions::default().with_clock_skew(skew);
             check(&history, &[level], &options).remove(0).verdict
         };
         let is_wrong = verdict(Level::Linearizable, skew).is_violated();
@@ -99,7 +99,7 @@ fn a_skew_of_half_of_all_time_is_not_rounded() {
     let history = Draft::parse(&text).expect("well formed").history().expect("small");
     let half = 1 << 63;
     for (skew, in_order) in [(0, true), (half - 1, true), (half, false), (u64::MAX, false)] {
-        let options = isolario_check::Options::default().with_clock_skew(skew);
+        let options = isolario_check::CheckOptions::default().with_clock_skew(skew);
         for level in [Level::Linearizable, Level::StrictSerializable] {
             let result = check(&history, &[level], &options).remove(0);
             assert_eq!(result.verdict.is_violated(), in_order, "{level}, {skew}");

@@ -23,7 +23,7 @@ fn histories() -> impl Iterator<Item = (Draft, History)> {
 }
 
 fn results(history: &History) -> Vec<LevelResult> {
-    check(history, supported(), &isolario_check::Options::default())
+    check(history, supported(), &isolario_check::CheckOptions::default())
 }
 
 fn is_refused(history: &History, level: Level, verdict: Verdict) -> bool {

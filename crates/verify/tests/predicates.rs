@@ -45,7 +45,7 @@ struct Tally {
 /// Lets oracle, checker and verifier judge a history.
 fn agree(seed: u64, history: &History, levels: &[Level], tally: &mut Tally) {
     let session_order = !seed.is_multiple_of(3);
-    let options = isolario_check::Options::default().with_session_order(session_order);
+    let options = isolario_check::CheckOptions::default().with_session_order(session_order);
     for result in check(history, levels, &options) {
         let level = result.level;
         let by_oracle = isolario_oracle::Options::default().with_session_order(session_order);
@@ -186,7 +186,7 @@ fn the_checker_agrees_with_every_order_of_what_postgres_shows() {
         let [both, others] = &mut tallies;
         let has_both = apart(history).is_some();
         agree(seed, history, &LEVELS, if has_both { both } else { others });
-        for result in check(history, &LEVELS[2..], &isolario_check::Options::default()) {
+        for result in check(history, &LEVELS[2..], &isolario_check::CheckOptions::default()) {
             if case.is_true {
                 true_ones += u64::from(result.verdict.is_satisfied() && has_both);
                 assert!(!result.verdict.is_violated(), "seed {seed}: {:#?}", Shown(history));
@@ -218,7 +218,7 @@ fn rows_come_back_without_predicates() {
         assert!(!alone.has_predicates() && beside.has_predicates());
         agree(seed, &alone, &LEVELS, &mut tally);
         let verdicts = [&alone, &beside].map(|history| {
-            let results = check(history, &LEVELS, &isolario_check::Options::default());
+            let results = check(history, &LEVELS, &isolario_check::CheckOptions::default());
             results.into_iter().map(|result| result.verdict.kind()).collect::<Vec<_>>()
         });
         assert_eq!(verdicts[0], verdicts[1], "seed {seed}: {:#?}", Shown(&alone));
@@ -296,7 +296,7 @@ fn by_some_version_orders(seed: u64, history: &History) -> u64 {
         Level::RepeatableRead,
     ];
     let mut compared = 0;
-    for result in check(history, &levels, &isolario_check::Options::default()) {
+    for result in check(history, &levels, &isolario_check::CheckOptions::default()) {
         let accepted = verify(history, &result, &isolario_verify::Options::default());
         assert!(accepted.is_ok(), "seed {seed}: {accepted:?} {result:?}\n{:#?}", Shown(history));
         let by_oracle = isolario_oracle::Options::default();
@@ -345,7 +345,7 @@ fn the_checker_agrees_with_every_order_of_rare_cases() {
 fn the_opposite_of_a_verdict_is_refused() {
     for seed in 0..volume() / 20 {
         let history = black_box_case(seed).expect("a history");
-        for mut result in check(&history, &LEVELS, &isolario_check::Options::default()) {
+        for mut result in check(&history, &LEVELS, &isolario_check::CheckOptions::default()) {
             let forged = match &result.verdict {
                 Verdict::Satisfied(_) => everything_wrong(&history),
                 Verdict::Violated(findings) => {
@@ -474,7 +474,7 @@ fn cycles_are_called_as_by_a_certificate() {
     let (mut same, mut other) = (0, 0);
     for seed in 0..volume() / 10 {
         let case = certificate_case(seed).expect("a history");
-        let plain = isolario_check::Options::default();
+        let plain = isolario_check::CheckOptions::default();
         let stated = plain
             .clone()
             .with_version_order(case.orders.clone())
@@ -534,7 +534,7 @@ fn weak_levels_are_violated_as_single_rows_are_and_never_satisfied() {
             continue;
         }
         let weak: Vec<Level> = Level::decided().filter(|level| !LEVELS.contains(level)).collect();
-        let options = isolario_check::Options::default();
+        let options = isolario_check::CheckOptions::default();
         let items = check(view.history(), &weak, &options);
         for (result, of_items) in check(&history, &weak, &options).iter().zip(items) {
             assert!(!result.verdict.is_satisfied(), "seed {seed}: {result:?}");
@@ -579,7 +579,7 @@ fn stronger_levels_satisfy_the_weaker_ones() {
             }
         }
         for history in [history, incarnations_case(seed).expect("a history")] {
-            let results = check(&history, &decided, &isolario_check::Options::default());
+            let results = check(&history, &decided, &isolario_check::CheckOptions::default());
             for strong in results.iter().filter(|result| result.verdict.is_satisfied()) {
                 let implied = results.iter().filter(|result| strong.level.implies(result.level));
                 for weak in implied {
@@ -602,7 +602,7 @@ fn stronger_levels_satisfy_the_weaker_ones_by_a_certificate() {
     let mut told_apart = 0;
     for seed in 0..volume() / 20 {
         let case = certificate_case(seed).expect("a history");
-        let stated = isolario_check::Options::default()
+        let stated = isolario_check::CheckOptions::default()
             .with_version_order(case.orders.clone())
             .with_version_sets(case.sets.clone())
             .with_trusted_version_order(true);
@@ -626,7 +626,7 @@ fn stronger_levels_satisfy_the_weaker_ones_by_a_certificate() {
         let (ser, rr) = (kind(Level::Serializable), kind(Level::RepeatableRead));
         told_apart += u64::from(ser == VerdictKind::Violated && rr == VerdictKind::Satisfied);
         if ser == VerdictKind::Satisfied {
-            let plain = isolario_check::Options::default();
+            let plain = isolario_check::CheckOptions::default();
             let verdict = check(&case.history, &[Level::Serializable], &plain).remove(0).verdict;
             assert!(
                 !verdict.is_violated(),
@@ -646,7 +646,7 @@ fn searches_for_keys_are_reads_of_them() {
     for case in Case::first(volume() / 4) {
         let registers = case.history().expect("a history");
         let Some(rows) = in_row_form(&registers) else { continue };
-        let options = isolario_check::Options::default();
+        let options = isolario_check::CheckOptions::default();
         let of_registers = check(&registers, &levels, &options);
         for (one, two) in of_registers.iter().zip(check(&rows, &levels, &options)) {
             let kinds = (one.verdict.kind(), two.verdict.kind());

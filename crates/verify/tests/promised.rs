@@ -33,7 +33,7 @@ fn the_replay_agrees_with_every_order_that_is_left_open() {
         let has_open = has_open_effects(&case.history);
         let (has_placed, has_left_out) = (has_unknown(&case, true), has_unknown(&case, false));
         let session_order = !seed.is_multiple_of(3);
-        let options = isolario_check::Options::default()
+        let options = isolario_check::CheckOptions::default()
             .with_session_order(session_order)
             .with_promised_order(case.order.clone());
         for result in check(&case.history, &LEVELS, &options) {
@@ -116,7 +116,8 @@ fn verify(case: &TableCase, session_order: bool, result: &LevelResult) -> Result
 fn the_opposite_of_a_verdict_is_refused() {
     for seed in 0..volume() / 10 {
         let case = table_case(seed).expect("a history");
-        let options = isolario_check::Options::default().with_promised_order(case.order.clone());
+        let options =
+            isolario_check::CheckOptions::default().with_promised_order(case.order.clone());
         for mut result in check(&case.history, &LEVELS, &options) {
             let forged = match &result.verdict {
                 Verdict::Satisfied(_) => all_reads_wrong(&case.history),
@@ -165,7 +166,7 @@ fn levels_over_versions_take_the_order_of_commits() {
         let history = stamped(&case.draft(), case.seed);
         let order = PromisedOrder::of_stamps(&history);
         let Ok(versions) = order.version_orders(&history) else { continue };
-        let options = isolario_check::Options::default().with_promised_order(order.clone());
+        let options = isolario_check::CheckOptions::default().with_promised_order(order.clone());
         for result in check(&history, &levels, &options) {
             let plain = isolario_verify::Options::default();
             let accepted =

@@ -21,7 +21,7 @@ fn judge(history: &History, level: Level, verdict: Verdict) -> Result<(), Refusa
 }
 
 fn answer(history: &History, level: Level) -> Verdict {
-    let options = isolario_check::Options::default();
+    let options = isolario_check::CheckOptions::default();
     let mut results = check(history, &[level], &options);
     results.remove(0).verdict
 }

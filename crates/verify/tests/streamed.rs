@@ -259,7 +259,7 @@ fn orders_are_right_and_wrong_as_they_are_of_the_whole() {
         if !Outline::is_fit(&told.whole) || told.pieces.is_empty() {
             continue;
         }
-        let by_checker = isolario_check::Options::default()
+        let by_checker = isolario_check::CheckOptions::default()
             .with_session_order(options.session_order)
             .with_clock_skew(options.clock_skew);
         let altered = Told::new(&with_another_read(&told.draft, rng), options, rng);

@@ -42,7 +42,7 @@ use isolario_model::{
 };
 use rayon::prelude::*;
 
-use crate::Options;
+use crate::CheckOptions;
 use crate::graph::RealTime;
 use crate::resolved::{Dependencies, Guess, Reads, first_outside, guess_order};
 use asked::{Asked, Gathered, Moments, Unstated};
@@ -56,7 +56,7 @@ use snapshots::Snapshots;
 /// A history and its certificate.
 pub(crate) struct Certificate<'h> {
     history: &'h History,
-    options: Options,
+    options: CheckOptions,
     view: ItemView,
     reads: Arc<Reads>,
     guess: Guess,
@@ -126,7 +126,7 @@ const ROWS: &[OpFamily] = &[OpFamily::Registers, OpFamily::Predicates];
 impl<'h> Certificate<'h> {
     /// Puts history and certificate together. Fails where the certificate does not say enough, and
     /// where the history has other operations than those on rows.
-    pub(crate) fn new(history: &'h History, options: &Options) -> Result<Self, Inapplicable> {
+    pub(crate) fn new(history: &'h History, options: &CheckOptions) -> Result<Self, Inapplicable> {
         if let Some(op) = first_outside(history, ROWS) {
             return Err(Inapplicable::Operation { op });
         }
@@ -242,7 +242,7 @@ fn only_at(anomaly: Anomaly, level: Level) -> Anomaly {
 
 /// The transactions of unknown outcome that committed by what is stated: the database knows a version
 /// or a timestamp of theirs.
-fn settled(history: &History, options: &Options) -> Vec<TxnId> {
+fn settled(history: &History, options: &CheckOptions) -> Vec<TxnId> {
     let in_sets = options.version_sets.iter().flat_map(|set| match &set.versions {
         VersionSet::Writers(writers) => writers.as_slice(),
         VersionSet::Snapshot(_) => &[],

@@ -9,7 +9,7 @@ use super::dependencies::{Placed, PredicateEdge, Wanted};
 use super::levels::Open;
 use super::results::is_among;
 use super::{Certificate, Objects};
-use crate::{Checker, Options};
+use crate::{CheckOptions, Checker};
 
 /// Algorithm 3: an edge for each version that changes what an operation matches.
 fn of_all_changers(certificate: &Certificate<'_>) -> Vec<PredicateEdge> {
@@ -58,7 +58,7 @@ fn overwrites_lead_from_the_nearest_changers_to_all_others() {
     let (mut all_edges, mut few_edges) = (0, 0);
     for seed in 0..3_000 {
         let case = certificate_case(seed).unwrap();
-        let options = Options::default()
+        let options = CheckOptions::default()
             .with_version_order(case.orders)
             .with_version_sets(case.sets)
             .with_trusted_version_order(true);
@@ -112,8 +112,9 @@ fn single_rows_are_decided_as_any_known_order_of_versions() {
         if history.txns().any(is_unknown) {
             continue;
         }
-        let options =
-            Options::default().with_version_order(case.orders).with_trusted_version_order(true);
+        let options = CheckOptions::default()
+            .with_version_order(case.orders)
+            .with_trusted_version_order(true);
         let Ok(certificate) = Certificate::new(history, &options) else { continue };
         let keys = (0..history.key_count()).map(KeyId::at);
         if { keys }.any(|key| certificate.chains.has_incarnations(key)) {

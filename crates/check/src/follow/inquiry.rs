@@ -16,7 +16,7 @@ use isolario_model::{
 use super::excerpt::Places;
 use super::window::{Census, Figures};
 use super::{Doubt, Follower, level_for};
-use crate::{Options, check};
+use crate::{CheckOptions, check};
 
 /// More transactions than these are not picked: a part is to be small.
 const MOST: usize = 20_000;
@@ -198,7 +198,7 @@ impl Inquiry {
     }
 
     /// Decides the level of what was picked.
-    pub fn answer(self, options: &Options) -> Result<Answer, SinkError> {
+    pub fn answer(self, options: &CheckOptions) -> Result<Answer, SinkError> {
         // One that was left out may have written what is read here.
         if self.places.len() >= self.most {
             return Ok(Answer::Open);

@@ -29,7 +29,7 @@ use isolario_model::{
 };
 use rustc_hash::FxHashSet;
 
-use crate::{Checker, Options};
+use crate::{CheckOptions, Checker};
 pub use excerpt::Places;
 pub use inquiry::{Answer, Inquiry, Proven};
 use retire::{Cut, Moment, Settled, for_each_point};
@@ -98,7 +98,7 @@ impl Doubt {
 #[derive(Debug)]
 pub struct Follower {
     level: Level,
-    options: Options,
+    options: CheckOptions,
     /// So many transactions are kept, however settled they are; and so long is a writer waited for.
     tail: usize,
     /// All keys that there were.
@@ -169,7 +169,7 @@ impl Follower {
     pub const USUAL_TAIL: usize = 4096;
 
     /// Follows a level, if it can be followed.
-    pub fn new(level: Level, options: Options, tail: usize) -> Option<Follower> {
+    pub fn new(level: Level, options: CheckOptions, tail: usize) -> Option<Follower> {
         Follower::levels().contains(&level).then(|| Follower {
             level,
             options,

@@ -4,7 +4,7 @@ use isolario_model::{
     History, Inapplicable, Initial, KeyId, Op, OpId, Outcome, TxnId, ValueId, ValueRef,
 };
 
-use crate::Options;
+use crate::CheckOptions;
 use crate::graph::Rows;
 
 /// What a call needs to find in its register, and what it leaves there.
@@ -94,7 +94,7 @@ pub(super) struct Register<'r> {
 
 impl<'h> Registers<'h> {
     /// Sorts the operations of a history by key, or says why the level does not apply.
-    pub(super) fn new(history: &'h History, options: &Options) -> Result<Self, Inapplicable> {
+    pub(super) fn new(history: &'h History, options: &CheckOptions) -> Result<Self, Inapplicable> {
         if let Some(reason) = misfit(history) {
             return Err(reason);
         }

@@ -19,14 +19,14 @@ use isolario_model::{
 };
 use rayon::prelude::*;
 
-use crate::Options;
+use crate::CheckOptions;
 use crate::plan::unwidenable;
 use calls::{Action, Call, Register, Registers};
 use search::{Limits, SearchEnd};
 use sources::Otherwise;
 
 /// Decides whether a history is linearizable.
-pub(crate) fn check(history: &History, options: &Options) -> Verdict {
+pub(crate) fn check(history: &History, options: &CheckOptions) -> Verdict {
     let mut registers = match Registers::new(history, options) {
         Ok(registers) => registers,
         Err(why) => return Verdict::NotApplicable(why),
@@ -195,7 +195,7 @@ mod tests {
             let shape = SingleShape { ops: (10, 25), stale: 4, stray: 0, ..shape.clone() };
             let draft = generate(&shape, &mut rng);
             let history = draft.history().expect("small");
-            let mut registers = Registers::new(&history, &Options::default()).ok();
+            let mut registers = Registers::new(&history, &CheckOptions::default()).ok();
             for register in registers.as_mut().map(Registers::split).unwrap_or_default() {
                 let fast = blocks::order(&register);
                 let slow = search::search(register.calls, register.initial, Limits::default());

@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 
 use isolario_model::{Level, Point, TxnId, Verdict, Witness};
 
-use crate::Options;
+use crate::CheckOptions;
 use crate::cycles::with_lost_updates;
 use crate::graph::{
     InTime, Moments, Order, Split, agrees, commit_of, points, start_of, topological_order,
@@ -37,7 +37,10 @@ pub(crate) struct Mini<'h> {
 impl<'h> Mini<'h> {
     /// Finds out who overwrote what, or which write does not fit the pattern. To decide a level, the
     /// reads of the history must be right and agree with each other.
-    pub(crate) fn new(resolved: Arc<Resolved<'h>>, options: &Options) -> Result<Self, BlindWrite> {
+    pub(crate) fn new(
+        resolved: Arc<Resolved<'h>>,
+        options: &CheckOptions,
+    ) -> Result<Self, BlindWrite> {
         Ok(Mini {
             overwrites: Overwrites::new(Arc::clone(&resolved))?,
             resolved,

@@ -20,7 +20,7 @@ use isolario_model::{Anomaly, Findings, History, HistoryPart, Level, OpId, Verdi
 use rustc_hash::FxHashSet;
 
 use crate::resolved::writes;
-use crate::{Checker, Options};
+use crate::{CheckOptions, Checker};
 use rests_on::{RestsOn, is_intricate};
 pub(crate) use whole::Whole;
 
@@ -36,7 +36,7 @@ const MOST_OPS: usize = 100_000;
 pub(crate) fn minimal(
     history: &History,
     level: Level,
-    options: &Options,
+    options: &CheckOptions,
     findings: &Findings,
 ) -> Option<Findings> {
     // Without a delete between them, writers exclude each other that did not.
@@ -76,7 +76,7 @@ pub(crate) fn minimal(
 fn of_one(
     history: &History,
     level: Level,
-    options: &Options,
+    options: &CheckOptions,
     anomaly: &Anomaly,
     left: &mut usize,
 ) -> Option<Vec<Anomaly>> {
@@ -87,7 +87,7 @@ fn of_one(
     // What is tried is taken from these alone: the history may be long.
     let (part, ids) = HistoryPart::of_txns(history, txns).build_with_ids(history).ok()?;
     let timeout = Some(options.timeout.map_or(LONGEST_TRY, |timeout| timeout.min(LONGEST_TRY)));
-    let options = Options { minimize: false, timeout, ..options.clone() };
+    let options = CheckOptions { minimize: false, timeout, ..options.clone() };
     let mut search =
         Minimal { history: &part, level, options, ops: Vec::new(), found: Vec::new(), left: *left };
     search.run();
@@ -110,7 +110,7 @@ fn first_write(history: &History, op: OpId) -> usize {
 struct Minimal<'h> {
     history: &'h History,
     level: Level,
-    options: Options,
+    options: CheckOptions,
     /// The operations that are left, and what is wrong with them.
     ops: Vec<OpId>,
     found: Vec<Anomaly>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use isolario_model::{Level, LevelResult};
 
 use super::Checker;
-use crate::Options;
+use crate::CheckOptions;
 
 impl Checker<'_> {
     /// Of the levels that a stated order of versions violates, what they come to if nothing is stated: the
@@ -23,7 +23,7 @@ impl Checker<'_> {
         }
         let violated = results.iter().filter(|result| result.verdict.is_violated());
         let levels: Vec<Level> = violated.map(|result| result.level).collect();
-        let options = Options {
+        let options = CheckOptions {
             trust_version_order: false,
             version_sets: Vec::new(),
             minimize: false,

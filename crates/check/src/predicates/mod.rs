@@ -40,7 +40,7 @@ use crate::graph::precedes;
 use crate::replay::Moments;
 use crate::resolved::{RESOLVED, Reads, first_outside};
 use crate::stop::{engine_of, unlooked_level};
-use crate::{Checker, Options, replay};
+use crate::{CheckOptions, Checker, replay};
 use candidates::{Candidates, Met};
 use incarnations::both_in_a_result;
 pub(crate) use incarnations::{Deleters, clash, is_by_row};
@@ -51,7 +51,11 @@ use possible::Possible;
 ///
 /// Where transactions take effect one after the other, a key is one row for good. Elsewhere a
 /// transaction may see two rows of one key ([`IncarnationView`]).
-pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> Vec<LevelResult> {
+pub(crate) fn check(
+    history: &History,
+    levels: &[Level],
+    options: &CheckOptions,
+) -> Vec<LevelResult> {
     if IncarnationView::new(history, |_, _| false).is_none() {
         return decide(history, (history, &[]), levels, options);
     }
@@ -74,7 +78,7 @@ pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> V
 /// real time if that counts.
 fn ends_before(
     history: &History,
-    options: &Options,
+    options: &CheckOptions,
     in_time: bool,
     first: TxnId,
     second: TxnId,
@@ -105,14 +109,14 @@ fn decide(
     original: &History,
     (history, both): (&History, &[(TxnId, KeyId)]),
     levels: &[Level],
-    options: &Options,
+    options: &CheckOptions,
 ) -> Vec<LevelResult> {
     let view = match ItemView::new(history) {
         Ok(view) => view.without_unobserved(history),
         Err(_) => return levels.iter().map(|level| unlooked_level(*level)).collect(),
     };
     let items = |by_incarnation| {
-        let options = Options { by_incarnation, ..options.clone() };
+        let options = CheckOptions { by_incarnation, ..options.clone() };
         Checker::new(view.history(), options)
     };
     let (possible, candidates, deleters) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
@@ -410,7 +414,7 @@ impl BlackBox<'_> {
     }
 
     /// Decides a level of single rows, those included that were met.
-    fn decide_met(&self, level: Level, met: &MetSoFar, options: &Options) -> LevelResult {
+    fn decide_met(&self, level: Level, met: &MetSoFar, options: &CheckOptions) -> LevelResult {
         let mut rows: Vec<MatchedRow> = met.values().map(|met| met.row).collect();
         rows.sort_unstable_by_key(|row| (row.op, row.key));
         let Ok(view) = ItemView::with_matched(self.history, &rows) else {

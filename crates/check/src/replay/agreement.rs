@@ -4,13 +4,13 @@ use isolario_model::{Edge, Evidence, Outcome, Point, Reason, TxnId};
 
 use super::Found;
 use super::schedule::{Event, Schedule};
-use crate::Options;
+use crate::CheckOptions;
 
 /// Looks at the events in the order in which they happened.
 pub(super) fn look(
     schedule: &Schedule<'_>,
     events: &[Event],
-    options: &Options,
+    options: &CheckOptions,
     found: &mut Found,
 ) {
     let places = Places::new(schedule, events);

@@ -32,7 +32,7 @@ use isolario_model::{
     PromisedOrder, TxnId, Verdict, VisibilityRule, Witness,
 };
 
-use crate::Options;
+use crate::CheckOptions;
 pub(crate) use points::differences;
 use schedule::{Event, Schedule};
 
@@ -44,7 +44,7 @@ pub(crate) fn check(
     history: &History,
     order: &PromisedOrder,
     level: Level,
-    options: &Options,
+    options: &CheckOptions,
 ) -> Verdict {
     match answer(history, order, level, options) {
         Ok(verdict) => verdict,
@@ -56,7 +56,7 @@ fn answer(
     history: &History,
     order: &PromisedOrder,
     level: Level,
-    options: &Options,
+    options: &CheckOptions,
 ) -> Result<Verdict, Inapplicable> {
     let schedule = Schedule::new(
         history,

@@ -3,14 +3,14 @@
 use isolario_model::{Evidence, History, Inapplicable, Point, TxnId, Witness};
 
 use super::state::State;
-use crate::Options;
+use crate::CheckOptions;
 
 /// How the results of operations differ from what they had to be, were the transactions in the order of
 /// a witness. Nothing if the check was asked to end.
 pub(crate) fn differences(
     history: &History,
     witness: &Witness,
-    options: &Options,
+    options: &CheckOptions,
 ) -> Result<Option<Vec<Evidence>>, Inapplicable> {
     let mut rerun = Rerun { history, state: State::new(history), differences: Vec::new() };
     match witness {

@@ -8,7 +8,7 @@ use super::schedule::{Event, Schedule};
 use super::state::State;
 use super::waiting::Waiting;
 use super::{Found, Moments};
-use crate::Options;
+use crate::CheckOptions;
 use crate::graph::precedes;
 
 /// The most events at one moment of which all orders are tried: 720 of them.
@@ -18,7 +18,7 @@ const TRIED: usize = 6;
 /// database may have meant if none does; nothing if the check was asked to end.
 pub(super) fn run(
     schedule: &Schedule<'_>,
-    options: &Options,
+    options: &CheckOptions,
     found: &mut Found,
 ) -> Result<Option<Vec<Event>>, Inapplicable> {
     let mut replay = Replay::new(schedule, options, found.level.shape().real_time);
@@ -53,7 +53,7 @@ struct Replay<'s, 'h> {
 }
 
 impl<'s, 'h> Replay<'s, 'h> {
-    fn new(schedule: &'s Schedule<'h>, options: &Options, real_time: bool) -> Self {
+    fn new(schedule: &'s Schedule<'h>, options: &CheckOptions, real_time: bool) -> Self {
         let history = schedule.history;
         let exclusive = matches!(schedule.moments, Moments::Two { exclusive_writers: true });
         Replay {

@@ -120,7 +120,7 @@ mod tests {
     use isolario_oracle::random::Case;
 
     use super::*;
-    use crate::Options;
+    use crate::CheckOptions;
     use crate::blocks::blocks;
     use crate::resolved::{Overwrites, Resolved};
 
@@ -129,7 +129,7 @@ mod tests {
         let (mut misfits, mut all) = (0, 0);
         for case in Case::first(5_000) {
             let history = case.draft().history().unwrap();
-            let resolved = Arc::new(Resolved::new(&history, &Options::default()));
+            let resolved = Arc::new(Resolved::new(&history, &CheckOptions::default()));
             let thorough = Overwrites::thorough(Arc::clone(&resolved)).map(|_| ());
             let quick = Loaders::new(&resolved.dependencies).check(&blocks(&history));
             assert_eq!(quick, thorough, "{}", case.draft());

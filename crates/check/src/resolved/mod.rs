@@ -46,7 +46,7 @@ pub(crate) use version_orders::{Divergence, TailRule, VersionOrders};
 pub(crate) use versions::{KnownBy, Reader, Version, VersionEdge, Versions, stated, writes_key};
 pub(crate) use write_sets::{KeySet, WriteSets, filter_bit};
 
-use crate::Options;
+use crate::CheckOptions;
 use crate::graph::{Order, RealTime};
 
 /// Versions that the problems of several levels are about.
@@ -70,12 +70,16 @@ pub(crate) struct Resolved<'h> {
 impl<'h> Resolved<'h> {
     /// Resolves a history that has only operations on registers and lists.
     #[cfg(test)]
-    pub(crate) fn new(history: &'h History, options: &Options) -> Self {
+    pub(crate) fn new(history: &'h History, options: &CheckOptions) -> Self {
         Resolved::with_matched(history, &[], options)
     }
 
     /// The same with rows that were met, and nobody knows in which version.
-    pub(crate) fn with_matched(history: &'h History, met: &MetRows, options: &Options) -> Self {
+    pub(crate) fn with_matched(
+        history: &'h History,
+        met: &MetRows,
+        options: &CheckOptions,
+    ) -> Self {
         let mut reads = Reads::resolve_and_keep(history, &options.committed, met);
         if options.trusts_orders() {
             let is_kept = |txn| reads.is_kept(txn);
@@ -93,7 +97,7 @@ impl<'h> Resolved<'h> {
     }
 
     /// The same history under other options: its reads are what they are.
-    pub(crate) fn again(&self, options: &Options) -> Self {
+    pub(crate) fn again(&self, options: &CheckOptions) -> Self {
         let Dependencies { history, reads, .. } = &self.dependencies;
         Resolved::of(history, Arc::clone(reads), options)
     }
@@ -116,7 +120,7 @@ impl<'h> Resolved<'h> {
         }
     }
 
-    fn of(history: &'h History, reads: Arc<Reads>, options: &Options) -> Self {
+    fn of(history: &'h History, reads: Arc<Reads>, options: &CheckOptions) -> Self {
         let dependencies = Dependencies::new(history, reads, options.session_order);
         let guess = guess::commit_order(&dependencies);
         let order = first_order(&dependencies, &guess.commits);

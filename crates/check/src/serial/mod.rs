@@ -23,7 +23,7 @@ use isolario_model::{
     Engine, History, Initial, Level, OpId, Outcome, Point, TxnId, Verdict, Witness,
 };
 
-use crate::Options;
+use crate::CheckOptions;
 use crate::graph::agrees;
 use crate::resolved::suggested_order;
 use store::Sweep;
@@ -55,13 +55,13 @@ pub(crate) struct Serial {
 impl Serial {
     /// Looks for an order where it pays: in large histories of committed and aborted transactions that
     /// read and write registers.
-    pub(crate) fn find(history: &History, options: &Options) -> Option<Serial> {
+    pub(crate) fn find(history: &History, options: &CheckOptions) -> Option<Serial> {
         let pays = history.op_count() >= LEAST_OPERATIONS;
         if pays { Serial::of(history, options) } else { None }
     }
 
     /// The same, however small the history.
-    fn of(history: &History, options: &Options) -> Option<Serial> {
+    fn of(history: &History, options: &CheckOptions) -> Option<Serial> {
         if !fits(history, options) {
             return None;
         }
@@ -81,7 +81,7 @@ impl Serial {
         &self,
         history: &History,
         level: Level,
-        options: &Options,
+        options: &CheckOptions,
     ) -> Option<(Engine, Verdict)> {
         let is_weak = Level::Causal.implies(level);
         let is_shown = Level::by_order().contains(&level)
@@ -137,7 +137,7 @@ fn mended(
 /// Whether a replay says all there is to say about a history. Of a transaction of unknown outcome
 /// it is open whether it ran at all; versions with names of their own say more than their values; and
 /// orders of versions that are part of the question need not be those of the replay.
-fn fits(history: &History, options: &Options) -> bool {
+fn fits(history: &History, options: &CheckOptions) -> bool {
     let initial = history.initial();
     !matches!(initial, Initial::Unwritten | Initial::Marked)
         && !history.names_versions()

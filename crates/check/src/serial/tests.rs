@@ -8,7 +8,12 @@ use isolario_sim::{Config, Kind, Workload, generate};
 use super::*;
 
 /// What the verifier says against an answer.
-fn refusal(history: &History, level: Level, options: &Options, verdict: Verdict) -> Option<String> {
+fn refusal(
+    history: &History,
+    level: Level,
+    options: &CheckOptions,
+    verdict: Verdict,
+) -> Option<String> {
     let verifier = isolario_verify::Options::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew);
@@ -18,7 +23,7 @@ fn refusal(history: &History, level: Level, options: &Options, verdict: Verdict)
 }
 
 /// What is wrong about a serial order that was found; none if there is none.
-fn complaint(draft: &Draft, options: &Options) -> Option<String> {
+fn complaint(draft: &Draft, options: &CheckOptions) -> Option<String> {
     let history = draft.history().unwrap();
     let serial = Serial::of(&history, options)?;
     let oracle = isolario_oracle::Options::default()
@@ -40,10 +45,10 @@ fn complaint(draft: &Draft, options: &Options) -> Option<String> {
 fn oracle_and_verifier_agree_with_every_order_that_is_found() {
     let mut found = [0, 0, 0];
     for case in Case::first(volume()) {
-        let options = Options {
+        let options = CheckOptions {
             session_order: !case.seed.is_multiple_of(4),
             clock_skew: [0, 0, 0, 1, 4][case.seed as usize % 5],
-            ..Options::default()
+            ..CheckOptions::default()
         };
         let drafts = [case.draft(), case.read_modify_write_draft(), case.ambiguous_draft()];
         for (draft, found) in drafts.into_iter().zip(&mut found) {
@@ -67,7 +72,7 @@ fn simulated(kind: Kind, level: Level, seed: u64) -> History {
 
 #[test]
 fn the_orders_of_a_serializable_store_are_found() {
-    let options = Options::default();
+    let options = CheckOptions::default();
     for kind in [Kind::Mini, Kind::General] {
         let history = simulated(kind, Level::StrictSerializable, 1);
         let serial = Serial::of(&history, &options).expect("an order");
@@ -84,14 +89,14 @@ fn a_store_that_is_not_serializable_has_no_order() {
     for kind in [Kind::Mini, Kind::General] {
         for level in [Level::ReadCommitted, Level::Causal] {
             let history = simulated(kind, level, 1);
-            assert!(Serial::of(&history, &Options::default()).is_none(), "{kind:?} {level}");
+            assert!(Serial::of(&history, &CheckOptions::default()).is_none(), "{kind:?} {level}");
         }
     }
 }
 
 fn is_found(text: &str) -> bool {
     let history = Draft::parse(text).unwrap().history().unwrap();
-    Serial::of(&history, &Options::default()).is_some()
+    Serial::of(&history, &CheckOptions::default()).is_some()
 }
 
 #[test]

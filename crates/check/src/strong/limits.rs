@@ -8,7 +8,7 @@ use isolario_model::{Level, Limit, SearchParts, SearchProgress, Undecided, Verdi
 
 use super::parts::Part;
 use super::problem::Problem;
-use crate::{Options, Phase, Progress};
+use crate::{CheckOptions, Phase, Progress};
 
 /// How large an argument may grow where memory has no limit.
 const LARGEST_PROOF: u64 = 1 << 30;
@@ -16,14 +16,14 @@ const LARGEST_PROOF: u64 = 1 << 30;
 /// The limits of one level.
 pub(crate) struct Limits<'o> {
     began: Instant,
-    options: &'o Options,
+    options: &'o CheckOptions,
     level: Level,
     /// For work that is done in turns: the turn, and the first one that makes later ones needless.
     turn: Option<(usize, &'o AtomicUsize)>,
 }
 
 impl<'o> Limits<'o> {
-    pub(crate) fn new(options: &'o Options, level: Level) -> Self {
+    pub(crate) fn new(options: &'o CheckOptions, level: Level) -> Self {
         Limits { began: Instant::now(), options, level, turn: None }
     }
 

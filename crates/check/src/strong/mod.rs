@@ -32,7 +32,7 @@ mod windows;
 
 use isolario_model::{Inapplicable, Level, Point, TxnId, Verdict, Witness};
 
-use crate::Options;
+use crate::CheckOptions;
 use crate::graph::{components, shortest_cycle, topological_order};
 use crate::resolved::{Dependencies, KnownBy, Resolved, Version, VersionEdge};
 use chains::Chains;
@@ -68,7 +68,7 @@ pub(crate) struct Decided {
 }
 
 /// Decides a level of a history without wrong, ambiguous or non-repeatable reads.
-pub(crate) fn check(resolved: &Resolved<'_>, level: Level, options: &Options) -> Decided {
+pub(crate) fn check(resolved: &Resolved<'_>, level: Level, options: &CheckOptions) -> Decided {
     check_with(resolved, level, options, Steps::ALL)
 }
 
@@ -93,7 +93,12 @@ impl Steps {
 }
 
 /// As [`check`], with some of the steps.
-fn check_with(resolved: &Resolved<'_>, level: Level, options: &Options, steps: Steps) -> Decided {
+fn check_with(
+    resolved: &Resolved<'_>,
+    level: Level,
+    options: &CheckOptions,
+    steps: Steps,
+) -> Decided {
     let dependencies = &resolved.dependencies;
     let Some(layout) = Layout::of(level, dependencies.history.txn_count()) else {
         let verdict = Verdict::NotApplicable(Inapplicable::NoChecker);
@@ -111,7 +116,7 @@ fn check_with(resolved: &Resolved<'_>, level: Level, options: &Options, steps: S
 struct Solver<'a, 'h> {
     resolved: &'a Resolved<'h>,
     dependencies: &'a Dependencies<'a>,
-    options: &'a Options,
+    options: &'a CheckOptions,
     problem: Problem,
     steps: Steps,
 }

@@ -241,7 +241,7 @@ mod tests {
     use isolario_oracle::Draft;
 
     use super::*;
-    use crate::Options;
+    use crate::CheckOptions;
     use crate::graph::topological_order;
     use crate::resolved::Resolved;
     use crate::strong::layout::Layout;
@@ -252,7 +252,7 @@ mod tests {
     /// The parts of a history at serializability, and their orders.
     fn parts_of(text: &str) -> (Vec<Part>, Vec<Vec<u32>>) {
         let history = Draft::parse(text).unwrap().history().unwrap();
-        let options = Options::default();
+        let options = CheckOptions::default();
         let resolved = Resolved::new(&history, &options);
         let layout = Layout::of(Level::Serializable, history.txn_count()).unwrap();
         let problem = lower(&resolved, layout, false);

@@ -14,7 +14,7 @@ use super::layout::Layout;
 use super::problem::{Arc, Precedes, Problem};
 use super::tests::ALL_WAYS;
 use super::{check_with, lower};
-use crate::Options;
+use crate::CheckOptions;
 use crate::resolved::Resolved;
 use crate::resolved::Version;
 use crate::weak::Weak;
@@ -94,7 +94,8 @@ fn the_solver_agrees_with_a_sat_solver() {
     let (mut satisfied, mut violated) = (0, 0);
     for seed in 0..volume() / 20 {
         let history = generate(&shapes[seed as usize % 3], &mut Rng::new(seed)).history().unwrap();
-        let options = Options { session_order: !seed.is_multiple_of(4), ..Options::default() };
+        let options =
+            CheckOptions { session_order: !seed.is_multiple_of(4), ..CheckOptions::default() };
         let resolved = sync::Arc::new(Resolved::new(&history, &options));
         let weak = Weak::new(sync::Arc::clone(&resolved));
         if !weak.plain_anomalies().is_empty()

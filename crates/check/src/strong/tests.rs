@@ -8,7 +8,7 @@ use isolario_oracle::random::{Case, Rng, Shape, generate, shrink};
 use isolario_oracle::{Answer, Draft, satisfies, volume};
 
 use super::{Steps, check_with};
-use crate::Options;
+use crate::CheckOptions;
 use crate::resolved::{RESOLVED, Resolved, first_outside};
 use crate::weak::Weak;
 
@@ -31,7 +31,7 @@ pub(super) const ALL_WAYS: [Steps; 4] = [
     Steps { short_search: false, most_chains: 0, ..Steps::WHOLE },
 ];
 
-fn complaint(draft: &Draft, options: &Options, steps: Steps) -> Option<String> {
+fn complaint(draft: &Draft, options: &CheckOptions, steps: Steps) -> Option<String> {
     let history = draft.history().unwrap();
     if first_outside(&history, RESOLVED).is_some() {
         return None;
@@ -69,7 +69,7 @@ fn a_solver_that_is_asked_to_stop_does_before_its_long_work() {
     // Two readers saw two writes in different orders: no order of the writes is right.
     let text = "a: w x 1\nb: w x 2\nc: r x 1\nc: r x 2\nd: r x 2\nd: r x 1";
     let history = Draft::parse(text).unwrap().history().unwrap();
-    let options = Options::default();
+    let options = CheckOptions::default();
     let resolved = Resolved::new(&history, &options);
     let solve = || check_with(&resolved, Level::Serializable, &options, Steps::ALL).verdict;
     assert!(matches!(solve(), Verdict::Violated(_)));
@@ -111,12 +111,12 @@ fn three(seed: u64, txns: (usize, usize)) -> [Draft; 3] {
 /// with it.
 fn saturated(draft: &Draft, level: Level) -> Option<Verdict> {
     let history = draft.history().unwrap();
-    let resolved = Arc::new(Resolved::new(&history, &Options::default()));
+    let resolved = Arc::new(Resolved::new(&history, &CheckOptions::default()));
     let weak = Weak::new(Arc::clone(&resolved));
     if !weak.plain_anomalies().is_empty() || resolved.dependencies.reads.choices.open.is_none() {
         return None;
     }
-    let verdict = check_with(&resolved, level, &Options::default(), ALL_WAYS[1]).verdict;
+    let verdict = check_with(&resolved, level, &CheckOptions::default(), ALL_WAYS[1]).verdict;
     let result = LevelResult { level, engine: Engine::Strong { blind: None }, verdict };
     isolario_verify::verify(&history, &result, &isolario_verify::Options::default())
         .unwrap_or_else(|refusal| panic!("{level}: {refusal}\n{draft}"));
@@ -166,10 +166,10 @@ fn agree(steps: Steps) {
 
 fn agree_on(steps: Steps, cases: u64, drafts: impl Fn(Case) -> Vec<Draft>) {
     for case in Case::first(cases) {
-        let options = Options {
+        let options = CheckOptions {
             session_order: !case.seed.is_multiple_of(4),
             clock_skew: [0, 0, 0, 1, 4][case.seed as usize % 5],
-            ..Options::default()
+            ..CheckOptions::default()
         };
         for draft in drafts(case) {
             if complaint(&draft, &options, steps).is_some() {

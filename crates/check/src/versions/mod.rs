@@ -24,7 +24,7 @@ use isolario_model::{
     Anomaly, AnomalyKind, Findings, Inapplicable, Level, TxnId, Verdict, VisibilityRule, Witness,
 };
 
-use crate::Options;
+use crate::CheckOptions;
 use crate::cycles::with_lost_updates;
 use crate::graph::{InEdges, InTime, Moments, agrees, precedes, topological_order};
 use crate::resolved::{Dependencies, Inferred, Resolved, Saturated, TailRule, VersionOrders};
@@ -35,7 +35,7 @@ pub(crate) use uncommitted::Uncommitted;
 /// A history whose order of versions is known, but for the tails of its lists.
 pub(crate) struct Ordered<'h> {
     resolved: Arc<Resolved<'h>>,
-    options: Options,
+    options: CheckOptions,
     orders: VersionOrders,
     led: OnceLock<Led>,
     /// An order in which transactions may have run one after the other, if there is one.
@@ -52,7 +52,7 @@ struct Led {
 impl<'h> Ordered<'h> {
     /// Puts the versions in order. To decide a level, the reads of the history must be right and
     /// agree with each other.
-    pub(crate) fn new(resolved: Arc<Resolved<'h>>, options: &Options) -> Self {
+    pub(crate) fn new(resolved: Arc<Resolved<'h>>, options: &CheckOptions) -> Self {
         let orders = VersionOrders::new(&resolved.dependencies, resolved.versions());
         let options = options.clone();
         Ordered { resolved, options, orders, led: OnceLock::new(), serial: OnceLock::new() }

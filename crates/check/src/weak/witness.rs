@@ -75,7 +75,7 @@ mod tests {
 
     use super::super::levels::Weak;
     use super::*;
-    use crate::Options;
+    use crate::CheckOptions;
     use crate::graph::topological_order;
     use crate::resolved::Resolved;
 
@@ -91,7 +91,7 @@ mod tests {
         let (mut orderable, mut found) = (0, 0);
         for case in Case::first(5_000) {
             let history = case.draft().history().unwrap();
-            let options = Options::default().with_session_order(case.seed % 4 != 0);
+            let options = CheckOptions::default().with_session_order(case.seed % 4 != 0);
             let resolved = Arc::new(Resolved::new(&history, &options));
             let weak = Weak::new(Arc::clone(&resolved));
             let Some(order) = &resolved.order else { continue };

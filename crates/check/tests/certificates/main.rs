@@ -7,7 +7,7 @@
 mod snapshots;
 mod stores;
 
-use isolario_check::{Options, StatedOrder, StatedSet, check};
+use isolario_check::{CheckOptions, StatedOrder, StatedSet, check};
 use isolario_formats::{Source, find, version_order};
 use isolario_model::{AnomalyKind, History, Inapplicable, ItemView, KeyId, Level, TxnId, Verdict};
 use isolario_verify::Verifier;
@@ -29,7 +29,7 @@ fn verdict(history: &History, certificate: &str, level: Level) -> Verdict {
 }
 
 fn decided(history: &History, orders: &[StatedOrder], sets: &[StatedSet], level: Level) -> Verdict {
-    let options = Options::default()
+    let options = CheckOptions::default()
         .with_version_order(orders.to_vec())
         .with_version_sets(sets.to_vec())
         .with_trusted_version_order(true);
@@ -97,7 +97,7 @@ fn figures_4_to_6_only_a_read_by_predicate_closes_the_cycle() {
         {"txn": "T3", "op": 0, "versions": [["x", "T2"]]}"#;
     // Of items alone, nothing is wrong (Figure 5).
     let items = ItemView::new(&figure).unwrap();
-    let of_items = check(items.history(), &[Level::Serializable], &Options::default());
+    let of_items = check(items.history(), &[Level::Serializable], &CheckOptions::default());
     assert!(of_items[0].verdict.is_satisfied());
     assert_eq!(wrong(&figure, certificate, Level::Serializable), [AnomalyKind::ReadSkew]);
     // The read by predicate counts for repeatable read as well.
@@ -509,7 +509,7 @@ fn whether_another_order_would_have_done_can_be_asked() {
         {"txn": "T3", "op": 0, "versions": [["x", "T2"]]}"#;
     let source = Source::from_bytes("certificate", certificate.as_bytes().to_vec()).unwrap();
     let stated = version_order::read(&source, &rejected).unwrap();
-    let options = Options::default()
+    let options = CheckOptions::default()
         .with_version_order(stated.orders)
         .with_version_sets(stated.sets)
         .with_trusted_version_order(true);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isolario_check::{Options, StatedOrder, StatedSet, check};
+use isolario_check::{CheckOptions, StatedOrder, StatedSet, check};
 use isolario_model::{
     AnomalyKind, Batch, History, ItemView, Level, SinkError, Stamp, TupleParts, TxnId, ValueRef,
     Verdict,
@@ -147,7 +147,7 @@ fn planted_anomalies_of_predicates_tell_repeatable_read_and_serializability_apar
         // The rows that were seen are in order.
         let items = ItemView::new(&history).unwrap();
         let options =
-            Options::default().with_version_order(orders).with_trusted_version_order(true);
+            CheckOptions::default().with_version_order(orders).with_trusted_version_order(true);
         let of_items = check(items.history(), &[Level::Serializable], &options);
         assert!(of_items[0].verdict.is_satisfied(), "{kind}: {of_items:?}");
     }
@@ -167,7 +167,7 @@ fn a_right_certificate_agrees_with_the_general_solver() {
             let (history, orders, sets) = generated(&config);
             for asked in [Level::SnapshotIsolation, Level::Serializable] {
                 let certified = decided(&history, &orders, &sets, asked);
-                let options = Options::default()
+                let options = CheckOptions::default()
                     .with_version_order(orders.clone())
                     .with_timeout(std::time::Duration::from_secs(20));
                 let solved = check(&history, &[asked], &options).remove(0).verdict;

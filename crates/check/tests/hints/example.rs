@@ -1,6 +1,6 @@
 //! The example of King Cobra (Emme, Figure 8): T3 read from T1, and T2 wrote the key, too.
 
-use isolario_check::{Checker, Options};
+use isolario_check::{CheckOptions, Checker};
 use isolario_model::{AnomalyKind, KeyId, Level, StatedOrder, TxnId, Verdict, Witness};
 use isolario_oracle::Draft;
 
@@ -8,10 +8,10 @@ use crate::support::{answers, complaint, hinting, verify};
 
 const EXAMPLE: &str = "a: w x 1\nb: w x 2\nc: r x 1";
 
-fn stating(writers: [u32; 2]) -> Options {
+fn stating(writers: [u32; 2]) -> CheckOptions {
     let writers = writers.map(TxnId).to_vec();
     let order = StatedOrder { key: KeyId(0), writers, at: 7 };
-    hinting(&Options::default(), vec![order], true)
+    hinting(&CheckOptions::default(), vec![order], true)
 }
 
 #[test]

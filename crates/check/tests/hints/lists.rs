@@ -1,6 +1,6 @@
 //! Lists are registers that hold the last element, and an order of their versions.
 
-use isolario_check::{Options, check};
+use isolario_check::{CheckOptions, check};
 use isolario_model::{
     History, KeyId, Level, Op, Outcome, StatedOrder, TxnId, ValueId, Verdict, VerdictKind,
 };
@@ -61,7 +61,7 @@ fn reads_own(history: &History, txn: TxnId) -> bool {
 
 /// Whether lists are wrong by themselves or contradict each other: their last elements do not show it.
 fn has_wrong_list(history: &History) -> bool {
-    let answers = check(history, &[Level::AdyaReadCommitted], &Options::default());
+    let answers = check(history, &[Level::AdyaReadCommitted], &CheckOptions::default());
     match &answers[0].verdict {
         Verdict::Violated(found) => found.anomalies.iter().any(|a| a.evidence.edges().is_empty()),
         _ => false,
@@ -70,7 +70,7 @@ fn has_wrong_list(history: &History) -> bool {
 
 #[test]
 fn weak_levels_of_lists_are_those_of_their_last_elements_in_the_order_that_lists_show() {
-    let kind = |history: &History, level: Level, options: &Options| {
+    let kind = |history: &History, level: Level, options: &CheckOptions| {
         check(history, &[level], options)[0].verdict.kind()
     };
     let (mut satisfied, mut violated) = (0, 0);
@@ -82,7 +82,7 @@ fn weak_levels_of_lists_are_those_of_their_last_elements_in_the_order_that_lists
             continue;
         }
         let registers = case.list_draft().last_elements().history().unwrap();
-        let plain = Options::default();
+        let plain = CheckOptions::default();
         let with_orders = hinting(&plain, orders(&lists), true);
         for level in [Level::ReadCommitted, Level::ReadAtomic, Level::Causal] {
             let answers = (kind(&lists, level, &plain), kind(&registers, level, &with_orders));

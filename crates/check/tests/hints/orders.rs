@@ -1,6 +1,6 @@
 //! Orders of versions, right and wrong, whole and in part, tried and trusted.
 
-use isolario_check::Options;
+use isolario_check::CheckOptions;
 use isolario_model::{
     AnomalyKind, Edge, Evidence, History, LevelResult, Outcome, Reason, StatedOrder, Verdict,
     VersionOrder,
@@ -11,10 +11,10 @@ use isolario_oracle::{Answer, volume};
 use crate::support::{answers, complaint, hinting, oracle, orders_of, random_orders, verify};
 
 /// Histories with blind writes and without, each with a way to read it.
-fn cases(count: u64) -> impl Iterator<Item = (History, Options, Rng)> {
+fn cases(count: u64) -> impl Iterator<Item = (History, CheckOptions, Rng)> {
     Case::first(count).flat_map(|case| {
         let mut rng = Rng::new(case.seed ^ 0x6869_6e74);
-        let mut options = Options::default();
+        let mut options = CheckOptions::default();
         options.session_order = !rng.percent(30);
         options.clock_skew = [0, 0, 0, 1, 4][rng.below(5)];
         [case.draft(), case.read_modify_write_draft()]

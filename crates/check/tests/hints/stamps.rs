@@ -1,6 +1,6 @@
 //! Stamps of the database, and times of the clients, as a guess at the order of things.
 
-use isolario_check::Options;
+use isolario_check::CheckOptions;
 use isolario_model::{
     Batch, History, Level, Meta, OpInput, OpKind, OpNotes, SinkError, Stamp, TxnEnd, TxnId,
     TxnSink, TxnStart, Verdict, Witness,
@@ -73,8 +73,8 @@ fn right_stamps_are_the_answer_whatever_the_clients_say() {
                 (end.start, end.finish) = (end.finish.map(|at| -at), end.start.map(|at| -at));
             });
             for history in [absent, misleading] {
-                let result = answers_at(&[level], &history, &Options::default()).remove(0);
-                assert_eq!(verify(&history, &result, &Options::default()), Ok(()));
+                let result = answers_at(&[level], &history, &CheckOptions::default()).remove(0);
+                assert_eq!(verify(&history, &result, &CheckOptions::default()), Ok(()));
                 let Verdict::Satisfied(witness) = &result.verdict else { panic!("{level} {seed}") };
                 let found = writers(&history, witness);
                 assert!(found.is_sorted_by_key(|txn| history.db_commit(*txn)), "{level} {seed}");
@@ -87,7 +87,7 @@ fn right_stamps_are_the_answer_whatever_the_clients_say() {
 fn without_a_clue_another_order_is_found() {
     let history = stamped(Level::Serializable, 0);
     let bare = with_ends(&history, &mut |end| *end = TxnEnd::new(end.outcome));
-    let result = answers_at(&[Level::Serializable], &bare, &Options::default()).remove(0);
+    let result = answers_at(&[Level::Serializable], &bare, &CheckOptions::default()).remove(0);
     let Verdict::Satisfied(witness) = &result.verdict else { panic!("{result:?}") };
     assert!(!writers(&bare, witness).is_sorted_by_key(|txn| history.db_commit(*txn)));
 }
@@ -106,7 +106,7 @@ fn stamps_never_change_a_verdict() {
         let history = with_ends(&case.history().unwrap(), &mut |end| {
             (end.db_start, end.db_commit) = (stamp(), stamp());
         });
-        if let Some(complaint) = complaint_at(&levels, &history, &Options::default()) {
+        if let Some(complaint) = complaint_at(&levels, &history, &CheckOptions::default()) {
             panic!("{case:?}\n{history:?}\n{complaint}");
         }
     }

@@ -1,6 +1,6 @@
 //! Small histories, what is said about them, and three opinions: checker, oracle, verifier.
 
-use isolario_check::{Options, check};
+use isolario_check::{CheckOptions, check};
 use isolario_model::{
     History, KeyId, Level, LevelResult, OpKind, Outcome, Point, StatedOrder, TxnId, Verdict,
     Witness,
@@ -18,25 +18,25 @@ pub const LEVELS: [Level; 5] = [
 ];
 
 /// The same options with orders of versions, tried or trusted.
-pub fn hinting(options: &Options, orders: Vec<StatedOrder>, trusted: bool) -> Options {
+pub fn hinting(options: &CheckOptions, orders: Vec<StatedOrder>, trusted: bool) -> CheckOptions {
     let mut options = options.clone();
     (options.version_order, options.trust_version_order) = (orders, trusted);
     options
 }
 
 /// The answers at the strong levels that apply.
-pub fn answers(history: &History, options: &Options) -> Vec<LevelResult> {
+pub fn answers(history: &History, options: &CheckOptions) -> Vec<LevelResult> {
     answers_at(&LEVELS, history, options)
 }
 
 /// The answers at some levels, as far as they apply.
-pub fn answers_at(levels: &[Level], history: &History, options: &Options) -> Vec<LevelResult> {
+pub fn answers_at(levels: &[Level], history: &History, options: &CheckOptions) -> Vec<LevelResult> {
     let applies = |result: &LevelResult| !matches!(result.verdict, Verdict::NotApplicable(_));
     check(history, levels, options).into_iter().filter(applies).collect()
 }
 
 /// What brute force says to the same question.
-pub fn oracle(history: &History, level: Level, options: &Options) -> Answer {
+pub fn oracle(history: &History, level: Level, options: &CheckOptions) -> Answer {
     let read = isolario_oracle::Options::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew);
@@ -47,7 +47,11 @@ pub fn oracle(history: &History, level: Level, options: &Options) -> Answer {
 }
 
 /// What the verifier says to an answer to the same question.
-pub fn verify(history: &History, result: &LevelResult, options: &Options) -> Result<(), Refusal> {
+pub fn verify(
+    history: &History,
+    result: &LevelResult,
+    options: &CheckOptions,
+) -> Result<(), Refusal> {
     let read = isolario_verify::Options::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew)
@@ -56,12 +60,12 @@ pub fn verify(history: &History, result: &LevelResult, options: &Options) -> Res
 }
 
 /// What is wrong with the answers at the strong levels, if anything is.
-pub fn complaint(history: &History, options: &Options) -> Option<String> {
+pub fn complaint(history: &History, options: &CheckOptions) -> Option<String> {
     complaint_at(&LEVELS, history, options)
 }
 
 /// What is wrong with the answers at some levels, if anything is.
-pub fn complaint_at(levels: &[Level], history: &History, options: &Options) -> Option<String> {
+pub fn complaint_at(levels: &[Level], history: &History, options: &CheckOptions) -> Option<String> {
     answers_at(levels, history, options).iter().find_map(|result| {
         let expected = oracle(history, result.level, options);
         let found = match &result.verdict {

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use isolario_check::{Options, check};
+use isolario_check::{CheckOptions, check};
 use isolario_model::{
     Evidence, History, Inapplicable, Level, LevelResult, Limit, OpId, SearchProgress, TxnId,
     Verdict,
@@ -14,7 +14,7 @@ use isolario_oracle::Draft;
 use isolario_oracle::random::Rng;
 use isolario_oracle::random::single::{SingleShape, generate};
 
-fn decide(history: &History, options: &Options) -> LevelResult {
+fn decide(history: &History, options: &CheckOptions) -> LevelResult {
     let result = check(history, &[Level::Linearizable], options).remove(0);
     let verifying = isolario_verify::Options::default().with_clock_skew(options.clock_skew);
     let verified = isolario_verify::verify(history, &result, &verifying);
@@ -23,7 +23,7 @@ fn decide(history: &History, options: &Options) -> LevelResult {
 }
 
 fn verdict(text: &str) -> Verdict {
-    decide(&Draft::parse(text).unwrap().history().unwrap(), &Options::default()).verdict
+    decide(&Draft::parse(text).unwrap().history().unwrap(), &CheckOptions::default()).verdict
 }
 
 /// Satisfied, or what the anomalies are called.
@@ -130,7 +130,7 @@ fn clocks_that_differ_widen_every_interval() {
     let history =
         Draft::parse("a [0, 10]: w x 1\n b [15, 20]: r x nil").unwrap().history().unwrap();
     for (clock_skew, violated) in [(0, true), (2, true), (3, false)] {
-        let mut options = Options::default();
+        let mut options = CheckOptions::default();
         options.clock_skew = clock_skew;
         let result = decide(&history, &options);
         assert_eq!(matches!(result.verdict, Verdict::Violated(_)), violated, "{clock_skew}");
@@ -165,9 +165,9 @@ fn hard() -> History {
 
 #[test]
 fn the_search_gives_up_at_its_limits_and_says_how_far_it_came() {
-    let mut late = Options::default();
+    let mut late = CheckOptions::default();
     late.timeout = Some(Duration::ZERO);
-    let mut large = Options::default();
+    let mut large = CheckOptions::default();
     large.memory = Some(1 << 16);
     for (options, limit) in [(late, Limit::Time(Duration::ZERO)), (large, Limit::Memory(1 << 16))] {
         let verdict = decide(&hard(), &options).verdict;

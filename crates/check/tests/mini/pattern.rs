@@ -1,6 +1,6 @@
 //! When the linear-time checker applies, and what it finds in larger cycles.
 
-use isolario_check::Options;
+use isolario_check::CheckOptions;
 use isolario_model::{Engine, Level, OpId, Verdict, Witness};
 
 use crate::support::{engine, history, names, result};
@@ -78,7 +78,7 @@ fn the_shortest_cycle_of_each_component_is_reported() {
 #[test]
 fn sessions_can_be_left_out_of_account() {
     let text = history("initial 0\nsession a\n T1: r x 0, w x 1\n T2: r x 0");
-    let mut options = Options::default();
+    let mut options = CheckOptions::default();
     options.session_order = false;
     let verdict = result(&text, Level::Serializable, &options).verdict;
     assert!(matches!(verdict, Verdict::Satisfied(Witness::CommitOrder(_))), "{verdict:?}");

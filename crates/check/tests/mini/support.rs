@@ -1,6 +1,6 @@
 //! Histories in the text language, and their verified verdicts.
 
-use isolario_check::{Options, check};
+use isolario_check::{CheckOptions, check};
 use isolario_formats::{Source, find};
 use isolario_model::{Engine, History, Level, LevelResult, Verdict};
 use isolario_verify::verify;
@@ -12,7 +12,7 @@ pub fn history(text: &str) -> History {
 }
 
 /// The answer for a level, which the verifier has accepted.
-pub fn result(history: &History, level: Level, options: &Options) -> LevelResult {
+pub fn result(history: &History, level: Level, options: &CheckOptions) -> LevelResult {
     let result = check(history, &[level], options).remove(0);
     let by_verifier = isolario_verify::Options::default()
         .with_session_order(options.session_order)
@@ -23,11 +23,11 @@ pub fn result(history: &History, level: Level, options: &Options) -> LevelResult
 
 /// The names of the anomalies that a level finds; none if it is satisfied.
 pub fn names(text: &str, level: Level) -> Vec<&'static str> {
-    names_with(text, level, &Options::default())
+    names_with(text, level, &CheckOptions::default())
 }
 
 /// As [`names`], of a history that is read in another way.
-pub fn names_with(text: &str, level: Level, options: &Options) -> Vec<&'static str> {
+pub fn names_with(text: &str, level: Level, options: &CheckOptions) -> Vec<&'static str> {
     match result(&history(text), level, options).verdict {
         Verdict::Satisfied(_) => Vec::new(),
         Verdict::Violated(findings) => findings.anomalies.iter().map(|a| a.kind.name()).collect(),
@@ -37,5 +37,5 @@ pub fn names_with(text: &str, level: Level, options: &Options) -> Vec<&'static s
 
 /// Who decides a level.
 pub fn engine(text: &str, level: Level) -> Engine {
-    result(&history(text), level, &Options::default()).engine
+    result(&history(text), level, &CheckOptions::default()).engine
 }

@@ -1,6 +1,6 @@
 //! Real time.
 
-use isolario_check::{Options, check};
+use isolario_check::{CheckOptions, check};
 use isolario_formats::{Source, find};
 use isolario_model::{Inapplicable, Level, Verdict};
 
@@ -9,8 +9,8 @@ use crate::support::{history, names, names_with, result};
 const STALE: &str =
     "initial 0\nsession a\n T1 [10, 20]: r x 0, w x 1\nsession b\n T2 [30, 40]: r x 0";
 
-fn with_skew(clock_skew: u64) -> Options {
-    let mut options = Options::default();
+fn with_skew(clock_skew: u64) -> CheckOptions {
+    let mut options = CheckOptions::default();
     options.clock_skew = clock_skew;
     options
 }
@@ -45,7 +45,7 @@ fn a_finish_before_the_own_start_leaves_out_both_times() {
     let text = STALE.replace("10, 20", "25, 20");
     let source = Source::from_bytes("test", text.into_bytes()).unwrap().leaving_out_bad_times(true);
     let history = find("text").unwrap().read(&source).unwrap().history;
-    let found = result(&history, Level::StrictSerializable, &Options::default());
+    let found = result(&history, Level::StrictSerializable, &CheckOptions::default());
     assert!(found.verdict.is_satisfied(), "{found:?}");
 }
 
@@ -68,6 +68,7 @@ fn a_longer_way_back_through_time_is_a_cycle_of_its_own() {
 #[test]
 fn the_strict_levels_need_times() {
     let history = history("initial 0\nsession a\n T1: r x 0, w x 1");
-    let verdict = &check(&history, &[Level::StrictSerializable], &Options::default())[0].verdict;
+    let verdict =
+        &check(&history, &[Level::StrictSerializable], &CheckOptions::default())[0].verdict;
     assert_eq!(verdict, &Verdict::NotApplicable(Inapplicable::NoTimes));
 }

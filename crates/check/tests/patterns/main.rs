@@ -7,7 +7,7 @@ mod brute_force;
 use std::collections::{BTreeMap, BTreeSet};
 
 use brute_force::BruteForce;
-use isolario_check::{Options, check, patterns, supported, supported_patterns};
+use isolario_check::{CheckOptions, check, patterns, supported, supported_patterns};
 use isolario_model::{
     AnomalyKind, Engine, Initial, Level, LevelResult, PatternResult, Value, Verdict,
 };
@@ -60,8 +60,8 @@ fn found(draft: &Draft, session_order: bool) -> BTreeSet<AnomalyKind> {
     results.iter().filter(occurs).map(|result| result.kind).collect()
 }
 
-fn options(session_order: bool) -> Options {
-    Options::default().with_session_order(session_order)
+fn options(session_order: bool) -> CheckOptions {
+    CheckOptions::default().with_session_order(session_order)
 }
 
 /// Fails with the smallest part of a history that fails as well.
@@ -180,7 +180,7 @@ fn patterns_of_lists_are_what_violates_levels() {
         let draft = case.list_draft();
         let history = draft.history().unwrap();
         let found = found(&draft, true);
-        for result in check(&history, WEAK, &Options::default()) {
+        for result in check(&history, WEAK, &CheckOptions::default()) {
             let expected = match &result.verdict {
                 Verdict::Satisfied(_) => false,
                 Verdict::Violated(findings) => {
@@ -261,9 +261,9 @@ fn asking_for_one_pattern_finds_it_as_asking_for_all_does() {
         let draft = wide(seed);
         let history = draft.history().unwrap();
         let all: Vec<_> = supported_patterns().collect();
-        let together = patterns(&history, &all, &Options::default());
+        let together = patterns(&history, &all, &CheckOptions::default());
         for (kind, result) in all.iter().zip(&together) {
-            let alone = patterns(&history, &[*kind], &Options::default());
+            let alone = patterns(&history, &[*kind], &CheckOptions::default());
             assert_eq!(alone[0].kind, *kind);
             assert_eq!(alone[0].verdict.name(), result.verdict.name(), "{kind}\n{draft}");
         }
@@ -274,7 +274,7 @@ fn asking_for_one_pattern_finds_it_as_asking_for_all_does() {
 fn ambiguous_reads_and_other_operations_leave_it_open() {
     let verdicts = |text: &str, kind| {
         let history = Draft::parse(text).unwrap().history().unwrap();
-        patterns(&history, &[kind], &Options::default())[0].verdict.name()
+        patterns(&history, &[kind], &CheckOptions::default())[0].verdict.name()
     };
     let ambiguous = "a: w x 1\nb: w x 1\nc: r x 1, r y 7";
     assert_eq!(verdicts(ambiguous, AnomalyKind::FracturedReadCo), "not-applicable");

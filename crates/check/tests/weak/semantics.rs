@@ -1,6 +1,6 @@
 //! The places where checkers go wrong, one test for each rule.
 
-use isolario_check::{Options, check};
+use isolario_check::{CheckOptions, check};
 use isolario_model::{Level, Verdict};
 
 use crate::support::{anomalies, history, names, not_applicable, weak_levels, weakest_violated};
@@ -219,7 +219,7 @@ fn a_read_can_be_wrong_in_several_ways() {
 #[test]
 fn every_wrong_read_is_reported() {
     let text = "session a\n T1: r x 7, r x 7, r y 8\n T2: r x 7";
-    let results = check(&history(text), &[Level::AdyaReadCommitted], &Options::default());
+    let results = check(&history(text), &[Level::AdyaReadCommitted], &CheckOptions::default());
     let Verdict::Violated(findings) = &results[0].verdict else { panic!("{results:?}") };
     assert_eq!((findings.total, findings.exact, findings.anomalies.len()), (4, true, 4));
 }
@@ -246,7 +246,7 @@ fn repeated_reads_keep_the_two_nearest_distinct_writers() {
 #[test]
 fn session_order_can_be_dropped() {
     let text = history("initial 0\nsession a\n T1: w x 1\n T2: r x 0");
-    let mut options = Options::default();
+    let mut options = CheckOptions::default();
     options.session_order = false;
     for level in weak_levels() {
         assert_eq!(anomalies(&text, level, &options), [], "{level}");

@@ -1,6 +1,6 @@
 //! Histories in the text language, and their verdicts in one line.
 
-use isolario_check::{Options, check, supported};
+use isolario_check::{CheckOptions, check, supported};
 use isolario_formats::{Source, find};
 use isolario_model::{AnomalyKind, History, Level, Verdict};
 
@@ -17,7 +17,7 @@ pub fn history(text: &str) -> History {
 }
 
 /// The names of the anomalies of a level, without repetition; empty if it is satisfied.
-pub fn anomalies(history: &History, level: Level, options: &Options) -> Vec<AnomalyKind> {
+pub fn anomalies(history: &History, level: Level, options: &CheckOptions) -> Vec<AnomalyKind> {
     match &check(history, &[level], options)[0].verdict {
         Verdict::Satisfied(_) => Vec::new(),
         Verdict::Violated(findings) => {
@@ -36,7 +36,7 @@ pub fn weakest_violated(text: &str) -> Vec<&'static str> {
     let history = history(text);
     let violated: Vec<Level> = weak_levels()
         .into_iter()
-        .filter(|level| !anomalies(&history, *level, &Options::default()).is_empty())
+        .filter(|level| !anomalies(&history, *level, &CheckOptions::default()).is_empty())
         .collect();
     let weakest =
         |level: &&Level| violated.iter().all(|other| other == *level || !level.implies(*other));
@@ -45,13 +45,13 @@ pub fn weakest_violated(text: &str) -> Vec<&'static str> {
 
 /// The names of the anomalies that a level finds.
 pub fn names(text: &str, level: Level) -> Vec<&'static str> {
-    let kinds = anomalies(&history(text), level, &Options::default());
+    let kinds = anomalies(&history(text), level, &CheckOptions::default());
     kinds.into_iter().map(AnomalyKind::name).collect()
 }
 
 /// Why no level could be decided.
 pub fn not_applicable(text: &str, level: Level) -> String {
-    match &check(&history(text), &[level], &Options::default())[0].verdict {
+    match &check(&history(text), &[level], &CheckOptions::default())[0].verdict {
         Verdict::NotApplicable(reason) => format!("{reason:?}"),
         other => panic!("{other:?}"),
     }

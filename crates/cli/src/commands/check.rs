@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use isolario::check::{self, Checker, Options, Plan, RankedBy, Stop, Why, WindowSizes, Windows};
+use isolario::check::{
+    self, CheckOptions, Checker, Plan, RankedBy, Stop, Why, WindowSizes, Windows,
+};
 use isolario::db::Claim;
 use isolario::model::{
     History, KeyAssumption, LevelResult, Outcome as TxnOutcome, RunRecord, TxnId,
@@ -312,7 +314,7 @@ impl Checking<'_> {
         if *count == 1 { test } else { format!("{test} ({count})") }
     }
 
-    fn plain_options(&self) -> Options {
+    fn plain_options(&self) -> CheckOptions {
         let mut options = self.config.options.clone();
         options.stop = self.stop.clone();
         options
@@ -324,7 +326,7 @@ impl Checking<'_> {
         name: &str,
         path: &Path,
         console: &mut Console,
-    ) -> Result<(LoadedHistory, Options), Failure> {
+    ) -> Result<(LoadedHistory, CheckOptions), Failure> {
         let mut options = self.plain_options();
         let loaded = load_valid(name, path, self.config, &mut options, console)?;
         if let Some(file) = &self.config.version_order {
@@ -375,7 +377,7 @@ impl Checking<'_> {
 
     /// The smallest part that shows what is wrong, for a page or a bug report; if the verifier accepts
     /// it. Of many histories, the first ones have theirs.
-    fn excerpt(&mut self, report: &Report<'_>, options: &Options) -> Option<ShrunkHistory> {
+    fn excerpt(&mut self, report: &Report<'_>, options: &CheckOptions) -> Option<ShrunkHistory> {
         let reports = &self.config.reports;
         reports.bug_report.as_ref().or(reports.html.as_ref()).filter(|_| options.minimize)?;
         let wanted = shrink::Settings::default()
@@ -517,7 +519,7 @@ fn load_valid(
     name: &str,
     path: &Path,
     config: &Check,
-    options: &mut Options,
+    options: &mut CheckOptions,
     console: &mut Console,
 ) -> Result<LoadedHistory, Failure> {
     let loaded = match &config.join {

@@ -5,7 +5,7 @@ use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 
-use isolario::check::{Figures, Follower, Options};
+use isolario::check::{CheckOptions, Figures, Follower};
 use isolario::follow::proof;
 use isolario::follow::spill::{self, Spilled};
 use isolario::follow::{FollowError, Settings};
@@ -85,7 +85,7 @@ pub(crate) fn decide(
     config: &Check,
     path: &Path,
     levels: &[Level],
-    options: &Options,
+    options: &CheckOptions,
 ) -> Result<Spilled, Failure> {
     let input = input_of(config.format, path)?;
     let memory = options.memory.unwrap_or(USUAL_MEMORY);
@@ -112,7 +112,7 @@ pub(crate) fn write_proof(
     config: &Check,
     path: &Path,
     spilled: &Spilled,
-    options: &Options,
+    options: &CheckOptions,
     file: &Path,
 ) -> Result<(), Failure> {
     let input = input_of(config.format, path)?;

@@ -44,7 +44,7 @@ impl Proof<'_> {
     /// Writes it. The file is there as a whole or not at all.
     pub(crate) fn write(
         &self,
-        options: &check::Options,
+        options: &check::CheckOptions,
         name: &str,
         file: &Path,
     ) -> Result<(), Failure> {
@@ -59,7 +59,7 @@ impl Proof<'_> {
 }
 
 /// How the verifier is to read a history that was checked with these options.
-pub(crate) fn read_as(options: &check::Options) -> Options {
+pub(crate) fn read_as(options: &check::CheckOptions) -> Options {
     Options::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew)

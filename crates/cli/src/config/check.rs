@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use isolario::check::{Follower, Options, is_decided_by_promise, supported, supported_patterns};
+use isolario::check::{
+    CheckOptions, Follower, is_decided_by_promise, supported, supported_patterns,
+};
 use isolario::model::{AnomalyKind, Level};
 
 use super::{InputFormat, SerializationOrder, output_format};
@@ -31,7 +33,7 @@ pub(crate) struct Check {
     pub(crate) spill: Option<Spill>,
     pub(crate) question: Question,
     pub(crate) format: InputFormat,
-    pub(crate) options: Options,
+    pub(crate) options: CheckOptions,
     pub(crate) max_anomalies: usize,
     /// Whether a history with nothing to check is satisfied.
     pub(crate) allow_empty: bool,
@@ -267,7 +269,7 @@ fn refuse_clashes(args: &CheckArgs) -> Result<(), Failure> {
 }
 
 /// How to read the histories, and what deciding may cost.
-fn options(args: &CheckArgs, question: &Question) -> Options {
+fn options(args: &CheckArgs, question: &Question) -> CheckOptions {
     let is_open = matches!(question, Question::Levels(request) if request.open);
     let mut options = semantics(&args.semantics);
     options.timeout = args.timeout.or(is_open.then_some(PATIENCE));
@@ -279,9 +281,9 @@ fn options(args: &CheckArgs, question: &Question) -> Options {
 }
 
 /// What the order of a history means.
-pub(super) fn semantics(args: &SemanticsArgs) -> Options {
+pub(super) fn semantics(args: &SemanticsArgs) -> CheckOptions {
     let skew = args.clock_skew.map_or(0, |skew| skew.as_nanos().min(FOR_EVER) as u64);
-    Options::default().with_session_order(!args.no_session_order).with_clock_skew(skew)
+    CheckOptions::default().with_session_order(!args.no_session_order).with_clock_skew(skew)
 }
 
 impl Question {

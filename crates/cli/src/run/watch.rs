@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use isolario::check::Options;
+use isolario::check::CheckOptions;
 use isolario::db;
 use isolario::model::StopReason;
 use isolario::report::grouped;
@@ -111,7 +111,7 @@ impl Observer for Watch<'_> {
         }
     }
 
-    fn checking(&mut self, options: &mut Options) {
+    fn checking(&mut self, options: &mut CheckOptions) {
         self.checking = (!self.console.quiet).then(|| Progress::of_check(options));
     }
 

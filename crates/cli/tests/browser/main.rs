@@ -208,7 +208,8 @@ fn run(file: &Path) {
     let source = Source::from_bytes("run", VERSIONS.into()).unwrap();
     let history = find("text").unwrap().read(&source).unwrap().history;
     let levels = [Level::ReadCommitted, Level::ReadAtomic, Level::Causal];
-    let results = isolario::check::check(&history, &levels, &isolario::check::Options::default());
+    let results =
+        isolario::check::check(&history, &levels, &isolario::check::CheckOptions::default());
     let report = Report::new("run", &history, &results);
     html::write(&report, Some(&record()), &mut fs::File::create(file).unwrap()).unwrap();
 }

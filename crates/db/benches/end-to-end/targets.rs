@@ -72,7 +72,7 @@ pub fn bench(sizes: &Sizes, effort: &Effort, directory: &Path) -> Result<(), Fai
 /// Whether the level is satisfied, by a proof that holds.
 fn proof(history: &Path, level: Level) -> Result<&'static str, Failure> {
     let history = read(history)?.history;
-    let result = check(&history, &[level], &isolario_check::Options::default()).remove(0);
+    let result = check(&history, &[level], &isolario_check::CheckOptions::default()).remove(0);
     let holds = verify(&history, &result, &isolario_verify::Options::default()).is_ok();
     Ok(match (&result.verdict, holds) {
         (Verdict::Satisfied(_), true) => "satisfied",

@@ -113,7 +113,7 @@ impl Job for Work {
             Work::Run => Run::read(file)?.run(stopwatch),
             Work::Check(level) => {
                 let history = read(file)?.history;
-                let results = check(&history, &[*level], &isolario_check::Options::default());
+                let results = check(&history, &[*level], &isolario_check::CheckOptions::default());
                 Ok(Box::new((history, results)))
             }
         }

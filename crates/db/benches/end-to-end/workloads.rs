@@ -76,7 +76,7 @@ fn aborted(history: &History) -> f64 {
 }
 
 fn verdict(history: &History, level: Level) -> &'static str {
-    let options = isolario_check::Options::default();
+    let options = isolario_check::CheckOptions::default();
     match check(history, &[level], &options).remove(0).verdict {
         Verdict::Satisfied(_) => "satisfied",
         Verdict::Violated(_) => "violated",

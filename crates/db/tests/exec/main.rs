@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use isolario_check::{Options, check};
+use isolario_check::{CheckOptions, check};
 use isolario_db::{Control, DbUrl, Layout, Outcome, Plan, RunError, Settings, open, run};
 use isolario_formats::read;
 use isolario_model::{History, Level, Outcome as Ended, StopReason, Verdict};
@@ -75,7 +75,7 @@ fn faulty(fault: &str) -> String {
 }
 
 fn verdict(history: &History, level: Level) -> Verdict {
-    check(history, &[level], &Options::default()).remove(0).verdict
+    check(history, &[level], &CheckOptions::default()).remove(0).verdict
 }
 
 #[test]

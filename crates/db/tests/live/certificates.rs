@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use isolario_check::Options;
+use isolario_check::CheckOptions;
 use isolario_db::certificate::{Certificate, Change, Commit, Log, Misfit, assemble};
 use isolario_db::{Access, Control, Database, DbUrl, Found, Plan, Settings, Sighting, open, run};
 use isolario_formats::{Source, read, version_order};
@@ -180,7 +180,7 @@ fn sets_explain_results(history: &History, sets: &version_order::Statements) -> 
 }
 
 fn keeps_its_order(history: &History, level: Level) {
-    let options = Options::default().with_promised_order(PromisedOrder::of_stamps(history));
+    let options = CheckOptions::default().with_promised_order(PromisedOrder::of_stamps(history));
     let result = isolario_check::check(history, &[level], &options).remove(0);
     assert!(matches!(result.verdict, Verdict::Satisfied(_)), "{level}: {:?}", result.verdict);
 }
@@ -266,7 +266,7 @@ fn repeatable_read_of_postgres_is_not_quite_snapshot_isolation() {
     one.commit().unwrap();
     // Nobody has to know the log to say what that is.
     let history = of_two_rows(&found.rows);
-    let options = Options::default();
+    let options = CheckOptions::default();
     let results =
         isolario_check::check(&history, &[Level::SnapshotIsolation, Level::Serializable], &options);
     assert!(results[0].verdict.is_satisfied(), "{:?}", results[0].verdict);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isolario_check::Options;
+use isolario_check::CheckOptions;
 use isolario_db::{Access, Database, Found, TABLE};
 use isolario_model::{
     History, KeyId, Level, Op, Outcome, PromisedOrder, TxnId, ValueId, ValueRef, Verdict,
@@ -170,7 +170,8 @@ fn the_simulated_store_keeps_the_order_that_it_promises() {
     for level in ["serializable", "snapshot-isolation"] {
         let history = trial(&[format!("sim:{level}")], "").history();
         makes_sense(&history);
-        let options = Options::default().with_promised_order(PromisedOrder::of_stamps(&history));
+        let options =
+            CheckOptions::default().with_promised_order(PromisedOrder::of_stamps(&history));
         let level = Level::find(level).unwrap();
         let result = isolario_check::check(&history, &[level], &options).remove(0);
         assert!(matches!(result.verdict, Verdict::Satisfied(_)), "{level}: {:?}", result.verdict);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isolario::check::{Options, check};
+use isolario::check::{CheckOptions, check};
 use isolario::formats::{self, Loaded, Source};
 use isolario::model::{Level, Verdict};
 use isolario_bench::{Failure, Job, Kept, Stopwatch};
@@ -71,7 +71,7 @@ fn load(source: &Source) -> Result<Loaded, Failure> {
 /// Checks a level that must hold: what is measured is the search for a violation that is not
 /// there, the longest one.
 fn satisfied(loaded: Loaded, level: Level) -> Result<Kept, Failure> {
-    let results = check(&loaded.history, &[level], &Options::default());
+    let results = check(&loaded.history, &[level], &CheckOptions::default());
     match &results[..] {
         [result] if matches!(result.verdict, Verdict::Satisfied(_)) => {
             Ok(Box::new((loaded, results)))

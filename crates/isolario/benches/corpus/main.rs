@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use isolario::check::{Checker, Options};
+use isolario::check::{CheckOptions, Checker};
 use isolario::formats::{self, Source};
 use isolario::model::{History, Level};
 use isolario::report::{Human, Renderer, Report, Style};
@@ -99,7 +99,7 @@ fn check(
     level: Level,
     minimize: bool,
 ) -> Result<Vec<isolario::model::LevelResult>, Failure> {
-    let mut options = Options::default();
+    let mut options = CheckOptions::default();
     options.minimize = minimize;
     let result = Checker::new(history, options).check(level);
     match result.verdict.is_violated() {

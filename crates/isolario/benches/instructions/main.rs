@@ -14,7 +14,7 @@ mod history;
 use std::any::Any;
 use std::path::Path;
 
-use isolario::check::{Options, check};
+use isolario::check::{CheckOptions, check};
 use isolario::follow::{Following, Input, Settings};
 use isolario::formats::{self, Loaded, Source};
 use isolario::model::{Level, Verdict};
@@ -119,7 +119,7 @@ fn load(file: &Path) -> Result<Loaded, Failure> {
 fn measured(task: Task, given: &Given<'_>) -> Result<Box<dyn Any>, Failure> {
     match (task, given) {
         (Task::Check(level), Given::Loaded(loaded)) => {
-            let results = check(&loaded.history, &[level], &Options::default());
+            let results = check(&loaded.history, &[level], &CheckOptions::default());
             match &results[..] {
                 [result] if matches!(result.verdict, Verdict::Satisfied(_)) => {
                     Ok(Box::new(results))
@@ -136,7 +136,8 @@ fn measured(task: Task, given: &Given<'_>) -> Result<Box<dyn Any>, Failure> {
 fn follow(path: &Path, level: Level) -> Result<Box<dyn Any>, Failure> {
     let format = formats::find(FOLLOWED.format).ok_or("no such format")?;
     let input = Input::new(path, format);
-    let mut following = Following::new(input, level, &Options::default(), Settings::default())?;
+    let mut following =
+        Following::new(input, level, &CheckOptions::default(), Settings::default())?;
     match following.to_end()? {
         None => Ok(Box::new(following.follower().figures())),
         Some(_) => Err(unsatisfied(level)),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isolario::check::Options;
+use isolario::check::CheckOptions;
 use isolario::follow::{Following, Input, Settings};
 use isolario::formats;
 use isolario::model::Level;
@@ -32,7 +32,7 @@ impl Job for Follow {
     fn run(&self, file: &Path, _: &mut Stopwatch) -> Result<Kept, Failure> {
         let format = formats::find(FORMAT).ok_or("no such format")?;
         let input = Input::new(file, format);
-        let options = Options::default();
+        let options = CheckOptions::default();
         let mut following = Following::new(input, self.0, &options, Settings::default())?;
         match following.to_end()? {
             None => Ok(Box::new(following.follower().figures())),

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use isolario::check::Options;
+use isolario::check::CheckOptions;
 use isolario::follow::{Delays, Following, Input, Settings, Step, pause_after};
 use isolario::formats::{self, LiveRecorder, SessionRecorder};
 use isolario::model::{
@@ -181,7 +181,7 @@ impl Recording {
         self.next = Some(self.marks.recv()?);
         let format = formats::find(FORMAT).ok_or("no such format")?;
         let input = Input::new(file, format);
-        Ok(Following::new(input, LEVEL, &Options::default(), Settings::default())?)
+        Ok(Following::new(input, LEVEL, &CheckOptions::default(), Settings::default())?)
     }
 
     /// So many transactions have been looked at.

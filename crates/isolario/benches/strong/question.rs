@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use isolario::check::{Options, check};
+use isolario::check::{CheckOptions, check};
 use isolario::formats::{self, Loaded, Source, version_order};
 use isolario::model::{Level, StatedOrder, Verdict};
 use isolario_bench::{Failure, Job, Kept, Stopwatch};
@@ -29,8 +29,8 @@ impl Question {
         Question { level, loads: true, session_order: true, version_order: false }
     }
 
-    fn options(&self, version_order: Vec<StatedOrder>) -> Options {
-        let mut options = Options::default();
+    fn options(&self, version_order: Vec<StatedOrder>) -> CheckOptions {
+        let mut options = CheckOptions::default();
         options.session_order = self.session_order;
         options.timeout = Some(PATIENCE);
         options.version_order = version_order;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use isolario::check::Options;
+use isolario::check::CheckOptions;
 use isolario::formats::version_order::{self, Writer};
 use isolario::formats::{Source, serialization_order};
 use isolario::model::{History, PromisedOrder, SinkError, Stamp};
@@ -44,17 +44,17 @@ impl Orders {
 }
 
 /// The version certificate of a history, from the file beside it.
-pub fn certificate(file: &Path, history: &History) -> Result<Options, Failure> {
+pub fn certificate(file: &Path, history: &History) -> Result<CheckOptions, Failure> {
     let stated = version_order::read(&Source::open(&versions_of(file))?, history)?;
-    let options = Options::default().with_version_order(stated.orders);
+    let options = CheckOptions::default().with_version_order(stated.orders);
     Ok(options.with_version_sets(stated.sets).with_trusted_version_order(true))
 }
 
 /// The promised order of a history's transactions, from the file beside it.
-pub fn promise(file: &Path, history: &History) -> Result<Options, Failure> {
+pub fn promise(file: &Path, history: &History) -> Result<CheckOptions, Failure> {
     let sequence = serialization_order::read(&Source::open(&txns_of(file))?, history)?;
     let order = PromisedOrder::of_txns(history, &sequence.txns);
-    Ok(Options::default().with_promised_order(order))
+    Ok(CheckOptions::default().with_promised_order(order))
 }
 
 fn versions_of(history: &Path) -> PathBuf {

@@ -1,12 +1,12 @@
 //! Predicate dependencies as the Emme paper finds them (Algorithm 3): every version of every row is
 //! compared with every predicate, and each one that changes what the predicate matches is an edge.
 
-use isolario::check::Options;
+use isolario::check::CheckOptions;
 use isolario::model::{History, ItemView, KeyId, Op, OpId, RowRef, TxnId, ValueId, ValueRef};
 use isolario_bench::Failure;
 
 /// How many edges there are.
-pub fn edges(history: &History, options: &Options) -> Result<usize, Failure> {
+pub fn edges(history: &History, options: &CheckOptions) -> Result<usize, Failure> {
     let chains = chains(history, options)?;
     let mut edges = 0;
     for txn in history.txns() {
@@ -32,7 +32,10 @@ pub fn edges(history: &History, options: &Options) -> Result<usize, Failure> {
 }
 
 /// Per row, who wrote its versions, and what they hold.
-fn chains(history: &History, options: &Options) -> Result<Vec<Vec<(TxnId, ValueId)>>, Failure> {
+fn chains(
+    history: &History,
+    options: &CheckOptions,
+) -> Result<Vec<Vec<(TxnId, ValueId)>>, Failure> {
     let view = ItemView::new(history)?;
     let items = view.history();
     let mut chains: Vec<Vec<(TxnId, ValueId)>> = vec![Vec::new(); history.key_count()];

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isolario::check::{Options, check};
+use isolario::check::{CheckOptions, check};
 use isolario::formats::{self, Loaded, Source};
 use isolario::model::{AnomalyKind, Level, Verdict};
 use isolario_bench::{Failure, Job, Kept, Stopwatch};
@@ -110,7 +110,7 @@ impl Job for Question {
             }
         };
         let loaded = load(file)?;
-        let results = check(&loaded.history, &[level], &Options::default());
+        let results = check(&loaded.history, &[level], &CheckOptions::default());
         let is_wanted = |found: AnomalyKind| kind.is_none_or(|kind| kind == found);
         match &results[0].verdict {
             Verdict::Violated(found) if found.anomalies.iter().any(|a| is_wanted(a.kind)) => {

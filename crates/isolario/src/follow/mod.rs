@@ -19,7 +19,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use isolario_check::{
-    Answer, Census, Doubt, Figures, Follower, Inquiry, Look, Options, Places, Proven, Unfit,
+    Answer, Census, CheckOptions, Doubt, Figures, Follower, Inquiry, Look, Places, Proven, Unfit,
 };
 use isolario_formats::{BadTimes, HistoryFormat, ReadError, Stream};
 use isolario_model::{
@@ -218,7 +218,7 @@ const BYTES_PER_KNOWN: u64 = 32;
 /// One level of a file, followed.
 pub struct Following<'i> {
     input: Input<'i>,
-    options: Options,
+    options: CheckOptions,
     settings: Settings,
     reader: Reader,
     follower: Follower,
@@ -281,7 +281,7 @@ impl<'i> Following<'i> {
     pub fn new(
         input: Input<'i>,
         level: Level,
-        options: &Options,
+        options: &CheckOptions,
         settings: Settings,
     ) -> Result<Following<'i>, FollowError> {
         let follower = Follower::new(level, options.clone(), settings.tail);

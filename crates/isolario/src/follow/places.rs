@@ -84,7 +84,7 @@ impl Trail {
 
 #[cfg(test)]
 mod tests {
-    use isolario_check::{Follower, Options};
+    use isolario_check::{CheckOptions, Follower};
     use isolario_formats::find;
     use isolario_model::{Level, Outcome, TxnEnd, TxnSink, TxnStart};
 
@@ -94,7 +94,7 @@ mod tests {
     fn for_every_distance_there_is_a_place_that_is_about_as_far_back() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let stream = || Stream::open(file.path(), find("jsonl").unwrap()).unwrap().unwrap();
-        let mut follower = Follower::new(Level::Causal, Options::default(), 1).unwrap();
+        let mut follower = Follower::new(Level::Causal, CheckOptions::default(), 1).unwrap();
         let mut places = Trail::default();
         for arrived in 1..=1000u64 {
             follower.begin(&TxnStart { session: "a".into(), id: None, line: None }).unwrap();

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::path::Path;
 use std::rc::Rc;
 
-use isolario_check::{Figures, Inquiry, Options, Places, check};
+use isolario_check::{CheckOptions, Figures, Inquiry, Places, check};
 use isolario_model::{
     Engine, Findings, History, Level, LevelNodes, LevelResult, Verdict, VerdictKind, Witness,
 };
@@ -43,7 +43,7 @@ pub struct Spilled {
 pub fn decide(
     input: Input<'_>,
     levels: &[Level],
-    options: &Options,
+    options: &CheckOptions,
     settings: Settings,
     directory: &Path,
 ) -> Result<Spilled, FollowError> {
@@ -137,7 +137,7 @@ fn told_of(
     part: &History,
     places: &Places,
     answers: Vec<Answered>,
-    options: &Options,
+    options: &CheckOptions,
 ) -> Vec<LevelResult> {
     let told: Vec<Level> = told_by_parts(&answers).map(|one| one.result.level).collect();
     if told.len() < 2 {

@@ -1,6 +1,6 @@
 //! What a play means: by its script, and by the checkers, who know nothing of scripts.
 
-use isolario_check::{Options, check};
+use isolario_check::{CheckOptions, check};
 use isolario_db::script::{Play, Script};
 use isolario_model::{AnomalyKind, History, Level, LevelSet};
 use isolario_report::ProbeOutcome;
@@ -42,7 +42,7 @@ impl Judged {
         // Linearizability is about single operations, and no level of transactions implies it.
         let levels: Vec<Level> =
             Level::decided().filter(|level| *level != Level::Linearizable).collect();
-        for result in check(history, &levels, &Options::default()) {
+        for result in check(history, &levels, &CheckOptions::default()) {
             if result.verdict.is_satisfied() {
                 self.satisfied.push(result.level);
             }

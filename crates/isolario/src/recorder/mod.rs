@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use isolario_check::{Options, check};
+use isolario_check::{CheckOptions, check};
 use isolario_model::{
     Batch, BatchEntries, Contention, History, Initial, Level, LevelResult, Meta, Op, OpInput,
     Outcome, SinkError, TxnEnd, TxnSink, TxnStart,
@@ -119,11 +119,11 @@ impl Recorder {
 
     /// Decides a level for what was recorded so far.
     pub fn check(&self, level: Level) -> Result<Checked, SinkError> {
-        self.check_with(level, &Options::default())
+        self.check_with(level, &CheckOptions::default())
     }
 
     /// Decides a level, with options.
-    pub fn check_with(&self, level: Level, options: &Options) -> Result<Checked, SinkError> {
+    pub fn check_with(&self, level: Level, options: &CheckOptions) -> Result<Checked, SinkError> {
         let history = self.history()?;
         let results = check(&history, &[level], options);
         Ok(Checked { level, history, results })

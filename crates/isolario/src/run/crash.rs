@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use isolario_check::Options;
+use isolario_check::CheckOptions;
 use isolario_db::{self as db, Access, Connection, DbError, Found, key_name, record_table_op};
 use isolario_formats::{self as formats, Target as File};
 use isolario_model::{
@@ -75,7 +75,7 @@ fn recorded(settings: &Settings, fault: Fault) -> Result<(Recorded, Target), Run
     record.remarks.push(format!("faults: 1 \u{d7} {}", fault.name()));
     let directory = Directory::existing(path);
     directory.write_record(&record)?;
-    let options = Options::default().with_timeout(settings.check_timeout);
+    let options = CheckOptions::default().with_timeout(settings.check_timeout);
     let claim = target.claim.clone();
     let outages = vec![outage];
     Ok((Recorded { directory, record, claim, options, captured: None, outages }, target))

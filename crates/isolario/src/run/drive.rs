@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use isolario_check::{Follower, Options};
+use isolario_check::{CheckOptions, Follower};
 use isolario_db::{self as db, Control, Last, Plan, Progress};
 use isolario_formats as formats;
 use isolario_model::{Level, StopReason};
@@ -47,7 +47,7 @@ pub(super) struct Course<'r> {
     pub(super) target: &'r Target,
     pub(super) generator: &'r (dyn Generator + Sync),
     pub(super) history: &'r Path,
-    pub(super) options: &'r Options,
+    pub(super) options: &'r CheckOptions,
     /// The clocks, where they are to be compared while it runs.
     pub(super) comparison: Option<Mutex<Comparison>>,
 }

@@ -1,6 +1,6 @@
 //! The check of a run's history: what was asked for, or what the database claims.
 
-use isolario_check::{Checker, Options, supported};
+use isolario_check::{CheckOptions, Checker, supported};
 use isolario_db::Claim;
 use isolario_model::{Contention, History, Level, LevelResult, RunRecord, RunVerdict, Verdict};
 pub use isolario_report::Judgement;
@@ -42,7 +42,7 @@ pub fn recorded_ask(record: &RunRecord) -> (Ask, Claim) {
 
 /// Decides what was asked. Of a claim that cannot be decided, it decides whatever weaker level it
 /// can: to break one of those is to break the claim. Without a claim, it decides all levels.
-pub fn examine(history: &History, ask: &Ask, claim: &Claim, options: &Options) -> Examination {
+pub fn examine(history: &History, ask: &Ask, claim: &Claim, options: &CheckOptions) -> Examination {
     examine_with(&Checker::new(history, options.clone()), history, ask, claim)
 }
 
@@ -172,7 +172,7 @@ mod tests {
 
     fn judged(ops: &[OpInput<'_>], levels: &[Level]) -> Judgement {
         let claim = Claim { levels: levels.to_vec(), words: String::new() };
-        examine(&singles(ops), &Ask::Claim, &claim, &Options::default()).judgement()
+        examine(&singles(ops), &Ask::Claim, &claim, &CheckOptions::default()).judgement()
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
             batch.build().unwrap()
         };
         let ask = Ask::levels([Level::ReadCommitted, Level::StrictSerializable]);
-        let examination = examine(&history, &ask, &Claim::none(""), &Options::default());
+        let examination = examine(&history, &ask, &Claim::none(""), &CheckOptions::default());
         assert_eq!(examination.judgement(), Judgement::Violated);
     }
 }

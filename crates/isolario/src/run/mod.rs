@@ -58,7 +58,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use isolario_check::Options;
+use isolario_check::CheckOptions;
 use isolario_db::{self as db, Database, Progress};
 use isolario_formats as formats;
 use isolario_model::{
@@ -120,7 +120,7 @@ pub trait Observer {
     }
 
     /// The history is about to be read and checked, with these options.
-    fn checking(&mut self, options: &mut Options) {
+    fn checking(&mut self, options: &mut CheckOptions) {
         let _ = options;
     }
 
@@ -247,7 +247,7 @@ struct Recorded {
     directory: Directory,
     record: RunRecord,
     claim: db::Claim,
-    options: Options,
+    options: CheckOptions,
     /// What the database itself says, where that was asked for.
     captured: Option<Captured>,
     /// When the server ended and came back.
@@ -269,7 +269,7 @@ fn record(
     let path = settings.out.clone().unwrap_or_else(|| default_directory(settings.seed));
     let directory = Directory::create(path)?;
     let mut record = begin(settings, &target);
-    let options = Options::default().with_timeout(settings.check_timeout);
+    let options = CheckOptions::default().with_timeout(settings.check_timeout);
     let history = directory.history();
     let begun = settings
         .whitebox
@@ -496,7 +496,7 @@ fn shrink_found(
     settings: &Settings,
     history: &History,
     examination: &Examination,
-    options: &Options,
+    options: &CheckOptions,
 ) -> Option<ShrunkHistory> {
     let report = Report::new("", history, &examination.results).with_asked(examination.asked());
     let wanted = shrink::Settings::default().with_options(options.clone()).with_first_of(&report);
@@ -512,7 +512,7 @@ fn shrink_found(
 }
 
 /// How the verifier is to read a history that was checked with these options.
-fn read_as(options: &Options) -> isolario_verify::Options {
+fn read_as(options: &CheckOptions) -> isolario_verify::Options {
     isolario_verify::Options::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew)
@@ -520,7 +520,11 @@ fn read_as(options: &Options) -> isolario_verify::Options {
 }
 
 /// Writes the files of a run, each on its own: what one of them lacks does not hide the others.
-fn write_files(directory: &Directory, outcome: &RunOutcome, options: &Options) -> Vec<RunError> {
+fn write_files(
+    directory: &Directory,
+    outcome: &RunOutcome,
+    options: &CheckOptions,
+) -> Vec<RunError> {
     let name = outcome.name();
     let report = outcome.report(&name);
     let read_as = read_as(options);

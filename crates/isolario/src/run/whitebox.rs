@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use isolario_check::{Checker, Options, is_decided_by_promise};
+use isolario_check::{CheckOptions, Checker, is_decided_by_promise};
 use isolario_db::certificate::{Capture, Certificate, Log, assemble, difference};
 use isolario_db::{DbError, Sighting};
 use isolario_formats::{self as formats, Source, Target as File, version_order};
@@ -176,7 +176,7 @@ impl Whitebox {
         history: &mut History,
         directory: &Directory,
         levels: &[Level],
-        options: &Options,
+        options: &CheckOptions,
     ) -> Whitebox {
         match captured {
             Captured::Failed(why) => Whitebox::failed(why),
@@ -255,7 +255,7 @@ pub fn examine_own_word_again(
     history: &History,
     directory: &Path,
     record: &mut RunRecord,
-    options: &Options,
+    options: &CheckOptions,
 ) -> Result<[Vec<LevelResult>; 2], String> {
     let Some(own) = &mut record.whitebox else { return Ok(Default::default()) };
     let levels = |answers: &[RunVerdict]| -> Vec<Level> {
@@ -309,7 +309,7 @@ fn write_history(history: &History, directory: &Directory) -> Result<(), SinkErr
     Ok(std::fs::rename(draft, directory.history())?)
 }
 
-fn by_order(history: &History, level: Level, options: &Options) -> Vec<LevelResult> {
+fn by_order(history: &History, level: Level, options: &CheckOptions) -> Vec<LevelResult> {
     if !is_decided_by_promise(level, true) {
         return Vec::new();
     }
@@ -321,7 +321,7 @@ fn by_versions(
     history: &History,
     statements: version_order::Statements,
     levels: &[Level],
-    options: &Options,
+    options: &CheckOptions,
 ) -> Vec<LevelResult> {
     let options = options
         .clone()

@@ -36,7 +36,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use isolario_check::{Checker, Options};
+use isolario_check::{CheckOptions, Checker};
 use isolario_model::{
     Anomaly, AnomalyKind, History, HistoryPart, Level, LevelResult, OpId, SinkError, TxnId, Verdict,
 };
@@ -56,7 +56,7 @@ pub struct Settings {
     /// How long it may take; as long as it takes, without a limit.
     pub timeout: Option<Duration>,
     /// How histories are checked.
-    pub options: Options,
+    pub options: CheckOptions,
 }
 
 impl Settings {
@@ -90,7 +90,7 @@ impl Settings {
 
     /// With options for the checks.
     #[must_use]
-    pub fn with_options(self, options: Options) -> Settings {
+    pub fn with_options(self, options: CheckOptions) -> Settings {
         Settings { options, ..self }
     }
 }
@@ -282,7 +282,7 @@ fn find(
 struct Shrinker {
     level: Level,
     kind: AnomalyKind,
-    options: Options,
+    options: CheckOptions,
     deadline: Option<Instant>,
 }
 

@@ -1,6 +1,6 @@
 //! What the manifest of the Jepsen histories expects of lists and registers.
 
-use isolario::check::{Options, check};
+use isolario::check::{CheckOptions, check};
 use isolario::model::{History, Level, VerdictKind};
 
 use crate::manifest::Row;
@@ -30,7 +30,7 @@ pub fn difference(row: Row<'_>, history: &History) -> Option<String> {
     let Some((level, session_order)) = level_of(name) else {
         return Some(format!("{name} is no level that we know"));
     };
-    let options = Options::default().with_session_order(session_order);
+    let options = CheckOptions::default().with_session_order(session_order);
     let found = check(history, &[level], &options)[0].verdict.kind();
     let known = DIFFERENCES.iter().find(|(path, of, _)| (*path, *of) == (row.path(), name));
     match (found == expected, known) {

@@ -1,7 +1,7 @@
 //! Levels of histories that are read piece by piece, with little of them in memory, against those of
 //! histories that are loaded.
 
-use isolario::check::{Follower, Options};
+use isolario::check::{CheckOptions, Follower};
 use isolario::follow::spill::{Spilled, decide};
 use isolario::follow::{FollowError, Input, Settings};
 use isolario::formats::{HistoryFormat, Target, find};
@@ -43,7 +43,7 @@ fn spill(
     let settings = Settings::default().with_tail(TAIL).with_pieces_of(PIECE);
     let levels: Vec<_> = results.iter().map(|result| result.level).collect();
     let input = Input::new(&path, format);
-    match decide(input, &levels, &Options::default(), settings, directory.path()) {
+    match decide(input, &levels, &CheckOptions::default(), settings, directory.path()) {
         Ok(spilled) => Ok(Some(spilled)),
         Err(FollowError::Unfit(_)) => Ok(None),
         Err(error) => Err(error.into()),

@@ -1,6 +1,6 @@
 //! Levels against the verdicts that the manifest states.
 
-use isolario::check::{Options, check, supported};
+use isolario::check::{CheckOptions, check, supported};
 use isolario::model::{History, Inapplicable, Level, LevelResult, OpKind, Verdict};
 use isolario_verify::verify;
 
@@ -40,7 +40,7 @@ impl Verdicts {
 /// Checks all levels there are and has every result verified; what is refused goes to the faults, and
 /// so does what comes out otherwise where the history is read piece by piece.
 pub fn verified(history: &History, faults: &mut Vec<String>) -> (Vec<LevelResult>, Verdicts) {
-    let results = check(history, supported(), &Options::default());
+    let results = check(history, supported(), &CheckOptions::default());
     let mut verdicts = Verdicts::default();
     for result in &results {
         match verify(history, result, &isolario_verify::Options::default()) {

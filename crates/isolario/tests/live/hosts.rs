@@ -1,6 +1,6 @@
 //! Several hosts that stress one real server: here, threads of one machine.
 
-use isolario::check::{Checker, Options};
+use isolario::check::{CheckOptions, Checker};
 use isolario::formats;
 use isolario::model::{HostClock, Joiner, Level};
 use isolario::run::{Handle, Host, PartOutcome, Settings, run_part};
@@ -43,7 +43,7 @@ fn is_strict(parts: &[PartOutcome], wrong_by: i64) -> bool {
         joiner.add(&number.to_string(), &moved.finish().unwrap(), Some(told)).unwrap();
     }
     let history = joiner.finish().unwrap();
-    let options = Options::default().with_clock_skew(bound);
+    let options = CheckOptions::default().with_clock_skew(bound);
     Checker::new(&history, options).check(Level::StrictSerializable).verdict.is_satisfied()
 }
 

@@ -77,7 +77,7 @@ fn recorded(url: &str, txns: u64) -> RunOutcome {
 /// Whether single rows show nothing that rules a level out.
 fn rows_satisfy(history: &model::History, level: Level) -> bool {
     let view = ItemView::new(history).unwrap();
-    let answers = check::check(view.history(), &[level], &check::Options::default());
+    let answers = check::check(view.history(), &[level], &check::CheckOptions::default());
     answers[0].verdict.is_satisfied()
 }
 

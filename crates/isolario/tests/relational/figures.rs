@@ -1,6 +1,6 @@
 //! The examples of the IsoRel paper, statement by statement on MariaDB at repeatable read.
 
-use isolario::check::{Checker, Options};
+use isolario::check::{CheckOptions, Checker};
 use isolario::model::{AnomalyKind, EdgeKind, History, Level, ValueRef};
 use isolario::run::relational::{Cause, FindingKind, replay_script, simplify_script};
 use isolario::sql::{Action, Reading, Round, Schema, Script, Step, Table, Type, history};
@@ -40,7 +40,7 @@ fn replayed(servers: &Servers, script: &Script) -> (Round, History) {
 
 /// The anomalies that Adya's repeatable read forbids, each with its edges: `T1 -rw(t1/1)-> T2`.
 fn anomalies(history: &History) -> Vec<(AnomalyKind, Vec<String>)> {
-    let result = Checker::new(history, Options::default()).check(Level::RepeatableRead);
+    let result = Checker::new(history, CheckOptions::default()).check(Level::RepeatableRead);
     let name = |txn| match history.txn_name(txn) {
         Some(ValueRef::Int(id)) => format!("T{id}"),
         other => format!("{other:?}"),

@@ -1,6 +1,6 @@
 //! Dependencies by predicate, where it is known what queries met.
 
-use isolario::check::{Checker, Options};
+use isolario::check::{CheckOptions, Checker};
 use isolario::model::{AnomalyKind, Level};
 use isolario::run::Judgement;
 use isolario::run::relational::{FindingKind, Settings, replay_script, simplify_script};
@@ -136,7 +136,7 @@ fn a_row_that_comes_later_is_not_there_yet() {
     let (round, _) = replay_script(&at, &later).unwrap();
     let known =
         certified(&round, &later.schema, &Product::SQLITE, "serializable").unwrap().unwrap();
-    let options = Options::default().with_version_order(known.orders);
+    let options = CheckOptions::default().with_version_order(known.orders);
     let options = options.with_trusted_version_order(true).with_version_sets(known.sets);
     let result = Checker::new(&known.history, options).check(Level::StrictSerializable);
     assert!(result.verdict.is_satisfied(), "{:?}", result.verdict);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use isolario::check::{Checker, Options};
+use isolario::check::{CheckOptions, Checker};
 use isolario::db::{DbUrl, Settings as DbSettings, open};
 use isolario::model::{AnomalyKind, Level, Outcome};
 use isolario::run::relational::{
@@ -268,7 +268,7 @@ fn reads_may_be_dirty_at_read_uncommitted(url: &str) {
     );
     let (_, history) = replay_script(&settings(url, "read-uncommitted", 1, 1), &dirty).unwrap();
     let satisfies =
-        |level| Checker::new(&history, Options::default()).check(level).verdict.is_satisfied();
+        |level| Checker::new(&history, CheckOptions::default()).check(level).verdict.is_satisfied();
     assert!(satisfies(Level::ReadUncommitted) && !satisfies(Level::AdyaReadCommitted));
 }
 
@@ -304,7 +304,8 @@ fn an_old_version_beside_an_own_write(url: &str) {
             OldVersion { read: element(2, 3), own: element(2, 2), between: element(1, 1) };
         assert_eq!(old, [expected]);
         // It is not taken for a read that does not see the own write.
-        let result = Checker::new(&history, Options::default()).check(Level::AdyaReadCommitted);
+        let result =
+            Checker::new(&history, CheckOptions::default()).check(Level::AdyaReadCommitted);
         assert!(result.verdict.is_satisfied(), "{:?}", result.verdict);
 
         let found = simplify_script(
@@ -362,7 +363,7 @@ fn a_deadlock_by_another_name(url: &str) {
         .map(|txn| txn.statements.last().and_then(|statement| statement.failure.clone()))
         .collect();
     assert!(matches!(given_up.as_slice(), [Some(_)]), "{given_up:?}");
-    let result = Checker::new(&history, Options::default()).check(Level::Serializable);
+    let result = Checker::new(&history, CheckOptions::default()).check(Level::Serializable);
     assert!(result.verdict.is_satisfied(), "{:?}", result.verdict);
 }
 

@@ -7,7 +7,7 @@
 
 mod by_hand;
 
-use isolario::check::{Options, StatedOrder, check, supported};
+use isolario::check::{CheckOptions, StatedOrder, check, supported};
 use isolario::formats::{Source, find};
 use isolario::model::{
     Anomaly, AnomalyKind, Engine, Findings, History, KeyId, Level, LevelResult, TxnId, Verdict,
@@ -22,7 +22,7 @@ fn history(text: &'static str) -> History {
 
 /// A level that finds an anomaly, and what it finds.
 fn found(history: &History, kind: AnomalyKind) -> Option<LevelResult> {
-    let results = check(history, supported(), &Options::default());
+    let results = check(history, supported(), &CheckOptions::default());
     results.into_iter().find_map(|result| match result.verdict {
         Verdict::Violated(findings) => {
             let anomaly = findings.anomalies.into_iter().find(|anomaly| anomaly.kind == kind)?;
@@ -87,7 +87,7 @@ fn a_history_with_nothing_wrong() {
     );
     let levels =
         [Level::ReadCommitted, Level::Causal, Level::Serializable, Level::StrictSerializable];
-    let results = check(&history, &levels, &Options::default());
+    let results = check(&history, &levels, &CheckOptions::default());
     let report = Report::new("fine.txt", &history, &results);
     insta::assert_snapshot!(all_forms(&report));
 }
@@ -99,7 +99,7 @@ fn an_argument_within_an_argument() {
         "initial 0\nsession a\n  T1: w x 1, w a 1\nsession b\n  T2: r a 0, w x 2\n\
          session c\n  T3: r x 2, r a 1\n",
     );
-    let results = check(&history, &[Level::Causal, Level::Serializable], &Options::default());
+    let results = check(&history, &[Level::Causal, Level::Serializable], &CheckOptions::default());
     let text = all_forms(&Report::new("example.txt", &history, &results));
     assert!(text.contains("would close a cycle"), "{text}");
     insta::assert_snapshot!(text);
@@ -111,7 +111,7 @@ fn a_stated_order_that_clients_contradict() {
     let history = history(
         "initial 0\nsession a\n  T1: w x 1\nsession b\n  T2: w x 2\nsession c\n  T3: r x 1\n  T4: r x 2\n",
     );
-    let mut options = Options::default();
+    let mut options = CheckOptions::default();
     let stated = StatedOrder { key: KeyId(0), writers: vec![TxnId(1), TxnId(0)], at: 7 };
     options.version_order = vec![stated];
     options.trust_version_order = true;
@@ -123,6 +123,6 @@ fn a_stated_order_that_clients_contradict() {
 #[test]
 fn an_argument_by_cases() {
     let history = history(Topic::Anomaly(AnomalyKind::NoOrderPossible).page().history);
-    let results = check(&history, &[Level::Serializable], &Options::default());
+    let results = check(&history, &[Level::Serializable], &CheckOptions::default());
     insta::assert_snapshot!(all_forms(&Report::new("example.txt", &history, &results)));
 }

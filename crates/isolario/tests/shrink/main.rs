@@ -7,7 +7,7 @@ mod lost_update;
 mod stale_read;
 
 use isolario::Level;
-use isolario::check::{Checker, Options};
+use isolario::check::{CheckOptions, Checker};
 use isolario::model::{AnomalyKind, History, HistoryPart, OpId, StatedOrder, TxnId};
 use isolario::shrink::{Settings, ShrinkError, Shrunk, shrink};
 use isolario::verify::{self, verify};
@@ -21,7 +21,7 @@ fn shrunk(text: &str, settings: &Settings) -> Shrunk {
 
 /// Whether a history violates a level by a kind of anomaly.
 fn shows(history: &History, level: Level, kind: AnomalyKind) -> bool {
-    let result = Checker::new(history, Options::default()).check(level);
+    let result = Checker::new(history, CheckOptions::default()).check(level);
     result.verdict.anomalies().iter().any(|anomaly| anomaly.kind == kind)
 }
 
@@ -203,7 +203,8 @@ fn what_rests_on_a_stated_order_is_not_shrunk() {
     let lost = history(LOST_UPDATE);
     let (key, writers) = (lost.find_key("x".into()).unwrap(), vec![TxnId(0), TxnId(1)]);
     let orders = vec![StatedOrder { key, writers, at: 1 }];
-    let options = Options::default().with_version_order(orders).with_trusted_version_order(true);
+    let options =
+        CheckOptions::default().with_version_order(orders).with_trusted_version_order(true);
     let settings = Settings::default().with_level(Level::Serializable).with_options(options);
     let error = shrink(&lost, &settings).unwrap_err();
     assert!(matches!(error, ShrinkError::StatedOrder), "{error}");

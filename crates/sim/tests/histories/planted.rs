@@ -68,7 +68,7 @@ fn the_checkers_call_it_by_its_name() {
         let history = history(&planted(template.kind, 100));
         let level = template.kind.names().forbidden_by[0];
         let results =
-            isolario_check::check(&history, &[level], &isolario_check::Options::default());
+            isolario_check::check(&history, &[level], &isolario_check::CheckOptions::default());
         let Verdict::Violated(findings) = &results[0].verdict else {
             panic!("{} is not found", template.kind)
         };

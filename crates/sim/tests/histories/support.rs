@@ -1,6 +1,6 @@
 //! What the tests of this crate share.
 
-use isolario_check::{Options, check};
+use isolario_check::{CheckOptions, check};
 use isolario_model::{Batch, History, Level, Verdict};
 use isolario_sim::{Config, Distribution, Kind, Store, Workload, generate};
 use isolario_workload::Rng;
@@ -50,7 +50,7 @@ pub fn random_config(level: Level, kind: Kind, txns: u64, seed: u64) -> Config {
 
 /// Whether the checker says that a history satisfies a level; none if it cannot tell.
 pub fn satisfies(history: &History, level: Level) -> Option<bool> {
-    match check(history, &[level], &Options::default()).remove(0).verdict {
+    match check(history, &[level], &CheckOptions::default()).remove(0).verdict {
         Verdict::Satisfied(_) => Some(true),
         Verdict::Violated(_) => Some(false),
         _ => None,

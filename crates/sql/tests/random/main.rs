@@ -10,7 +10,7 @@ mod templates;
 
 use std::collections::BTreeSet;
 
-use isolario_check::{Checker, Options};
+use isolario_check::{CheckOptions, Checker};
 use isolario_model::{History, Level, Outcome};
 use isolario_sql::{
     Certified, Instrument, Planned, Reading, Recorded, RecordedTxn, Round, Schema, Style,
@@ -76,7 +76,7 @@ impl Counts {
             self.overlapping += later.filter(|other| overlaps(txn, other)).count();
         }
         let rows = history(round, Reading::default()).unwrap();
-        is_satisfied(what, &rows, Options::default());
+        is_satisfied(what, &rows, CheckOptions::default());
         if round.first.is_none() {
             return;
         }
@@ -91,13 +91,13 @@ impl Counts {
                 self.after_own_delete += usize::from(is_after_own_delete(txn, query));
             }
         }
-        let options = Options::default().with_version_order(orders);
+        let options = CheckOptions::default().with_version_order(orders);
         let options = options.with_trusted_version_order(true).with_version_sets(sets);
         is_satisfied(&format!("{what}, by predicate"), &history, options);
     }
 }
 
-fn is_satisfied(what: &str, history: &History, options: Options) {
+fn is_satisfied(what: &str, history: &History, options: CheckOptions) {
     let result = Checker::new(history, options).check(Level::StrictSerializable);
     assert!(result.verdict.is_satisfied(), "{what}: {:?}", result.verdict);
 }

@@ -11,7 +11,7 @@ pub(crate) fn options(session_order: bool) -> Options {
 }
 
 pub(crate) fn results(history: &History, options: &Options) -> Vec<LevelResult> {
-    let mut check_options = isolario_check::Options::default();
+    let mut check_options = isolario_check::CheckOptions::default();
     check_options.session_order = options.session_order;
     check(history, supported(), &check_options)
 }

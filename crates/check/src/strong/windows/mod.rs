@@ -28,7 +28,7 @@ use rayon::prelude::*;
 use super::layout::Layout;
 use super::limits::Limits;
 use super::{Steps, check_with};
-use crate::Options;
+use crate::CheckOptions;
 use crate::graph::{Rows, cut, joined, places, points};
 use crate::minimal::Whole;
 use crate::resolved::{Dependencies, OpenReads, Reads, Resolved, VersionEdge};
@@ -102,7 +102,7 @@ impl<'a> Question<'a> {
 pub(super) fn decide(
     resolved: &Resolved<'_>,
     layout: Layout,
-    options: &Options,
+    options: &CheckOptions,
     limits: &Limits<'_>,
     Steps { widest_percent, .. }: Steps,
 ) -> Option<Verdict> {
@@ -151,7 +151,7 @@ enum Mended {
 /// An order that is being mended.
 struct Mending<'a> {
     question: Question<'a>,
-    options: &'a Options,
+    options: &'a CheckOptions,
     limits: &'a Limits<'a>,
     nodes: Vec<u32>,
 }
@@ -232,7 +232,7 @@ impl Mending<'_> {
     fn told_of(&self, txns: Vec<TxnId>) -> Option<Findings> {
         let history = self.question.history();
         let (part, ops) = HistoryPart::of_txns(history, txns).build_with_ids(history).ok()?;
-        let options = Options {
+        let options = CheckOptions {
             timeout: self.limits.time_left(),
             committed: Vec::new(),
             ..self.options.clone()

@@ -8,7 +8,7 @@ use isolario_oracle::random::Case;
 use isolario_oracle::{history, volume};
 use isolario_sim::{Config, Kind, Plant, Workload, generate, templates};
 
-use crate::Options;
+use crate::CheckOptions;
 use crate::resolved::Resolved;
 use crate::strong::tests::{LEVELS, WINDOWS};
 use crate::strong::{Decided, Steps, check_with};
@@ -37,7 +37,7 @@ fn generated(config: &Config) -> History {
 }
 
 /// The history, unless something is wrong with it that no order can mend.
-fn resolved<'h>(history: &'h History, options: &Options) -> Option<Arc<Resolved<'h>>> {
+fn resolved<'h>(history: &'h History, options: &CheckOptions) -> Option<Arc<Resolved<'h>>> {
     let resolved = Arc::new(Resolved::new(history, options));
     let weak = Weak::new(Arc::clone(&resolved));
     let is_right = weak.plain_anomalies().is_empty()
@@ -48,7 +48,7 @@ fn resolved<'h>(history: &'h History, options: &Options) -> Option<Arc<Resolved<
 
 /// How windows decide a level, as a kind of verdict and whether they did. The whole says the same, and
 /// the verifier agrees.
-fn decided(resolved: &Resolved<'_>, level: Level, options: &Options) -> (VerdictKind, bool) {
+fn decided(resolved: &Resolved<'_>, level: Level, options: &CheckOptions) -> (VerdictKind, bool) {
     let history = resolved.dependencies.history;
     let Decided { verdict, by_windows } = check_with(resolved, level, options, Steps::ALL);
     let whole = check_with(resolved, level, options, Steps::WHOLE).verdict;
@@ -72,10 +72,10 @@ fn windows_and_the_whole_agree_on_long_histories() {
         let plant = Plant { kind: template.kind, at: (seed % 17) as f64 / 17.0 };
         let anomalies = if seed.is_multiple_of(4) { Vec::new() } else { vec![plant] };
         let history = generated(&Config { anomalies, ..blind(store, seed) });
-        let options = Options {
+        let options = CheckOptions {
             session_order: !seed.is_multiple_of(7),
             clock_skew: seed % 3,
-            ..Options::default()
+            ..CheckOptions::default()
         };
         let Some(resolved) = resolved(&history, &options) else { continue };
         for level in LEVELS {
@@ -94,7 +94,7 @@ fn most_small_histories_are_decided_in_windows_of_any_width() {
     let (mut all, mut satisfied, mut violated) = (0, 0, 0);
     for case in Case::first(volume() / 10) {
         let history = case.history().unwrap();
-        let options = Options::default();
+        let options = CheckOptions::default();
         let Some(resolved) = resolved(&history, &options) else { continue };
         for level in LEVELS {
             let Decided { verdict, by_windows } = check_with(&resolved, level, &options, WINDOWS);
@@ -110,7 +110,7 @@ fn most_small_histories_are_decided_in_windows_of_any_width() {
 /// Whether a level is satisfied, and decided by windows of at most half of the order.
 fn by_windows(text: &str, level: Level) -> (bool, bool) {
     let history = history(text);
-    let options = Options::default();
+    let options = CheckOptions::default();
     let resolved = Resolved::new(&history, &options);
     let Decided { verdict, by_windows } = check_with(&resolved, level, &options, Steps::ALL);
     (verdict.is_satisfied(), by_windows)

@@ -24,7 +24,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use contradicted::drop_contradicted;
 
-use crate::Options;
+use crate::CheckOptions;
 use crate::cycles;
 use crate::graph::{InEdges, InTime, Moments, precedes, topological_order};
 use crate::resolved::{
@@ -34,7 +34,7 @@ use crate::resolved::{
 /// What is known of the order of committed versions.
 pub(crate) struct Uncommitted<'a, 'h> {
     resolved: &'a Resolved<'h>,
-    options: &'a Options,
+    options: &'a CheckOptions,
     /// By writers, once there is something to explain.
     overwrites: Vec<VersionEdge>,
     anomalies: Vec<Anomaly>,
@@ -44,7 +44,7 @@ pub(crate) struct Uncommitted<'a, 'h> {
 
 impl<'a, 'h> Uncommitted<'a, 'h> {
     /// Gathers what is known.
-    pub(crate) fn new(resolved: &'a Resolved<'h>, options: &'a Options) -> Self {
+    pub(crate) fn new(resolved: &'a Resolved<'h>, options: &'a CheckOptions) -> Self {
         let mut new = Uncommitted {
             resolved,
             options,

@@ -23,7 +23,7 @@ use isolario_model::{
     Witness,
 };
 
-use crate::Options;
+use crate::CheckOptions;
 use crate::resolved::{OpenReads, Resolved, Source};
 use suppositions::Suppositions;
 
@@ -48,7 +48,7 @@ pub(crate) fn decide<'h>(
     resolved: &Resolved<'h>,
     open: &OpenReads,
     level: Level,
-    options: &Options,
+    options: &CheckOptions,
     decider: &Decider<'_, 'h>,
 ) -> Verdict {
     let began = Instant::now();
@@ -129,7 +129,7 @@ fn conflicts(
     cycles.map(|cycle| (suppositions.behind(&cycle), cycle)).collect()
 }
 
-fn reached(options: &Options, began: Instant) -> Option<Limit> {
+fn reached(options: &CheckOptions, began: Instant) -> Option<Limit> {
     if options.stop.is_asked() {
         return Some(Limit::Interrupted);
     }

@@ -135,7 +135,7 @@ fn one_at_a_time(commits: &[Commit]) -> Result<(), Misfit> {
 mod tests {
     use std::time::Duration;
 
-    use isolario_check::{Options, check};
+    use isolario_check::{CheckOptions, check};
     use isolario_formats::{Source, read, version_order};
     use isolario_model::{
         Batch, History, Level, Op, PromisedOrder, TupleParts, TxnEnd, TxnSink, TxnStart, ValueRef,
@@ -216,11 +216,12 @@ mod tests {
         certificate.write_version_order(&mut file).unwrap();
         let source = Source::from_bytes("order", file).unwrap();
         let stated = version_order::read(&source, &history).unwrap();
-        let by_versions = Options::default()
+        let by_versions = CheckOptions::default()
             .with_version_order(stated.orders)
             .with_trusted_version_order(true)
             .with_version_sets(stated.sets);
-        let by_order = Options::default().with_promised_order(PromisedOrder::of_stamps(&history));
+        let by_order =
+            CheckOptions::default().with_promised_order(PromisedOrder::of_stamps(&history));
         for options in [by_versions, by_order] {
             let result = check(&history, &[Level::Serializable], &options).remove(0);
             assert!(result.verdict.is_satisfied(), "{:?}", result.verdict);

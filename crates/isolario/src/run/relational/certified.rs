@@ -1,6 +1,6 @@
 //! What a round comes to with its dependencies by predicate, where these are known.
 
-use isolario_check::{Checker, Options};
+use isolario_check::{CheckOptions, Checker};
 use isolario_model::{Anomaly, History, Level, LevelResult, SinkError};
 use isolario_sql::{Certified, Round, Schema, certified};
 
@@ -23,7 +23,7 @@ impl ByPredicate {
         isolation: &str,
         schema: &Schema,
         round: &Round,
-        options: &Options,
+        options: &CheckOptions,
     ) -> Result<Option<ByPredicate>, SinkError> {
         if site.companion(isolation).is_none() {
             return Ok(None);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use isolario_check::{Checker, Options};
+use isolario_check::{CheckOptions, Checker};
 use isolario_db::{Control, DbError};
 use isolario_model::{Anomaly, History, Level, LevelResult, Outcome as TxnOutcome, StopReason};
 use isolario_report::{Report, deciding};
@@ -124,7 +124,7 @@ impl<'s> Course<'s> {
     ) -> Result<(), RunError> {
         let Some(control) = handle.begin_driving() else { return Err(RunError::Interrupted) };
         let rounds = Rounds::new(self.settings, self.models, self.site, &control, self.begun);
-        let options = Options::default().with_timeout(self.settings.check_timeout);
+        let options = CheckOptions::default().with_timeout(self.settings.check_timeout);
         rounds.examine_each(&mut |driven| {
             let examined = self.examine(driven, &options, &control)?;
             let is_broken = examined.judgement() == Judgement::Violated;
@@ -163,7 +163,7 @@ impl<'s> Course<'s> {
     fn examine(
         &self,
         driven: Driven<'_>,
-        options: &Options,
+        options: &CheckOptions,
         control: &Control,
     ) -> Result<Examined, RunError> {
         let Driven { number, stage, schema, round, refused } = driven;

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use isolario_check::{Checker, Options};
+use isolario_check::{CheckOptions, Checker};
 use isolario_db::{Claim, DbError};
 use isolario_model::{Anomaly, AnomalyKind, History, LevelResult};
 use isolario_sql::{Reading, Reduction, Round, Script, history, old_versions};
@@ -266,7 +266,7 @@ impl Search<'_> {
         let isolation = self.wanted.isolation;
         let reading = Reading::of(&self.site.product, isolation);
         let history = history(&round, reading).ok()?;
-        let checker = Checker::new(&history, Options::default());
+        let checker = Checker::new(&history, CheckOptions::default());
         let result = checker.check(level_of_name(isolation));
         drop(checker);
         let difference = match self.wanted.kind {
@@ -300,7 +300,7 @@ impl Search<'_> {
         script: &Script,
         round: Round,
     ) -> Option<Shows> {
-        let (isolation, options) = (self.wanted.isolation, Options::default());
+        let (isolation, options) = (self.wanted.isolation, CheckOptions::default());
         let known =
             ByPredicate::of(self.site, &self.stage, isolation, &script.schema, &round, &options);
         let known = known.ok()??;
