@@ -9,7 +9,7 @@ use crate::minimal::Whole;
 
 /// Where the transactions and operations of a part are in the whole.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
+pub struct PartPositions {
     /// By transaction, its place among all, session by session.
     pub txns: Vec<u64>,
     /// By operation, its place in its transaction: some may have been left out.
@@ -18,7 +18,7 @@ pub struct Places {
     pub(super) in_session: Vec<u64>,
 }
 
-impl Places {
+impl PartPositions {
     /// Adds a transaction; says what it goes by if it has no name.
     pub(super) fn add_txn(&mut self, position: u64, in_session: u64) -> String {
         self.txns.push(position);
@@ -31,7 +31,7 @@ impl Places {
         &self,
         part: &History,
         result: &LevelResult,
-        (larger, places): (&History, &Places),
+        (larger, places): (&History, &PartPositions),
     ) -> Option<LevelResult> {
         let there: FxHashMap<(u64, u32), OpId> =
             larger.txns().flat_map(|txn| places.named_ops(larger, txn)).collect();

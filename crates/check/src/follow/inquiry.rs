@@ -13,7 +13,7 @@ use isolario_model::{
     ValueRef, Verdict, VersionOrder,
 };
 
-use super::excerpt::Places;
+use super::excerpt::PartPositions;
 use super::window::{Census, Figures};
 use super::{Doubt, Follower, level_for};
 use crate::{CheckOptions, check};
@@ -67,7 +67,7 @@ pub struct Proven {
     /// A part of the history, in which those without a name have the one that they go by in the whole.
     pub part: History,
     /// Where the part is in the whole.
-    pub places: Places,
+    pub places: PartPositions,
     /// What is said of the part, and so of the whole.
     pub result: LevelResult,
     /// How large the history is, as far as it was read.
@@ -111,7 +111,7 @@ impl Inquiry {
 
     /// Asks about all that is in some parts, each of which proves something: what it proves, it does with
     /// more transactions, too.
-    pub fn about<'p>(parts: impl IntoIterator<Item = (&'p History, &'p Places)>) -> Inquiry {
+    pub fn about<'p>(parts: impl IntoIterator<Item = (&'p History, &'p PartPositions)>) -> Inquiry {
         let mut inquiry = Inquiry::of(Level::ReadCommitted, usize::MAX);
         for (part, places) in parts {
             for (txn, index) in part.txns().zip(&places.in_session) {
@@ -219,7 +219,7 @@ impl Inquiry {
 
     /// What was picked, in the order and under the names that it has in the whole. What is read in it is
     /// told if all who may have written it are there.
-    pub fn into_part(self) -> Result<(History, Places), SinkError> {
+    pub fn into_part(self) -> Result<(History, PartPositions), SinkError> {
         let Inquiry { wanted, meta, census, picked, places: mut picks, .. } = self;
         let picked = picked.build()?;
         // Picked ones come session by session now, and in each in the order in which they were picked.
@@ -227,7 +227,7 @@ impl Inquiry {
         picks.sort_by_cached_key(|(session, _)| ranks.intern(ValueRef::Int((*session).into())));
         let mut order: Vec<((u32, u64), TxnId)> = picks.into_iter().zip(picked.txns()).collect();
         order.sort_unstable();
-        let (mut part, mut places) = (Batch::new(), Places::default());
+        let (mut part, mut places) = (Batch::new(), PartPositions::default());
         part.meta(&meta.unwrap_or_default())?;
         for ((_, index), txn) in order {
             let session = picked.session_name(picked.session_of(txn));

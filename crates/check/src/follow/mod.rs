@@ -30,7 +30,7 @@ use isolario_model::{
 use rustc_hash::FxHashSet;
 
 use crate::{CheckOptions, Checker};
-pub use excerpt::Places;
+pub use excerpt::PartPositions;
 pub use inquiry::{Answer, Inquiry, Proven};
 use retire::{Cut, Moment, Settled, for_each_point};
 pub use window::{Census, Figures};

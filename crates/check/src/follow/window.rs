@@ -7,7 +7,7 @@ use isolario_model::{
 };
 
 use super::Unfit;
-use super::excerpt::Places;
+use super::excerpt::PartPositions;
 use super::retire::Settled;
 
 /// The initial value where it is no longer the current one: nobody writes this.
@@ -303,8 +303,8 @@ impl Window {
         &self,
         settled: &Settled,
         census: &Census,
-    ) -> Result<(History, Places), SinkError> {
-        let (mut retold, mut places) = (Retold::new(self, settled)?, Places::default());
+    ) -> Result<(History, PartPositions), SinkError> {
+        let (mut retold, mut places) = (Retold::new(self, settled)?, PartPositions::default());
         for txn in self.history.txns() {
             let session = self.history.session_name(self.history.session_of(txn));
             let index = self.origins[txn.index()].index;

@@ -19,7 +19,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use isolario_check::{
-    Answer, Census, CheckOptions, Doubt, Figures, Follower, Inquiry, Look, Places, Proven, Unfit,
+    Answer, Census, CheckOptions, Doubt, Figures, Follower, Inquiry, Look, PartPositions, Proven,
+    Unfit,
 };
 use isolario_formats::{BadTimes, HistoryFormat, ReadError, Stream};
 use isolario_model::{
@@ -264,7 +265,7 @@ pub struct Decided {
     /// A part of the history, or all of it, that proves the answer.
     pub part: History,
     /// Where the part is in the history.
-    pub places: Places,
+    pub places: PartPositions,
     /// How large the history is, as far as it was read.
     pub figures: Figures,
 }
@@ -503,7 +504,7 @@ impl<'i> Following<'i> {
         Box::new(Decided {
             result: LevelResult { level, engine, verdict },
             part: History::default(),
-            places: Places::default(),
+            places: PartPositions::default(),
             figures: self.follower.figures(),
         })
     }

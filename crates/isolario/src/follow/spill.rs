@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::path::Path;
 use std::rc::Rc;
 
-use isolario_check::{CheckOptions, Figures, Inquiry, Places, check};
+use isolario_check::{CheckOptions, Figures, Inquiry, PartPositions, check};
 use isolario_model::{
     Engine, Findings, History, Level, LevelNodes, LevelResult, Verdict, VerdictKind, Witness,
 };
@@ -23,7 +23,7 @@ pub struct Spilled {
     /// without a name have the one that they go by in the whole.
     pub part: History,
     /// Where the part is in the history.
-    pub places: Places,
+    pub places: PartPositions,
     /// By level, the order by which it is satisfied, if it was to be kept, and if it takes no more than an
     /// order.
     pub orders: Vec<Option<Rc<Order>>>,
@@ -122,10 +122,10 @@ fn common_part(
     input: &Input<'_>,
     piece: usize,
     answers: &[Answered],
-) -> Result<(History, Places), FollowError> {
+) -> Result<(History, PartPositions), FollowError> {
     let parts: Vec<_> = told_by_parts(answers).map(|one| (&one.part, &one.places)).collect();
     match parts[..] {
-        [] => Ok((History::default(), Places::default())),
+        [] => Ok((History::default(), PartPositions::default())),
         [(part, places)] => Ok((part.clone(), places.clone())),
         _ => Ok(super::told(Inquiry::about(parts), input, piece, true)?.into_part()?),
     }
@@ -135,7 +135,7 @@ fn common_part(
 /// be violated for the same reason; one that is not found again keeps the evidence that it has.
 fn told_of(
     part: &History,
-    places: &Places,
+    places: &PartPositions,
     answers: Vec<Answered>,
     options: &CheckOptions,
 ) -> Vec<LevelResult> {
