@@ -383,7 +383,7 @@ fn what_parts_prove_is_told_of_a_larger_part() {
         is_part(&larger, &isolario::formats::read(file.path()).unwrap().history);
         for Decided { part, places: own, result, .. } in decided.iter().map(Box::as_ref) {
             let larger = (&larger, &places);
-            let result = own.told_of_larger(part, result, larger).unwrap();
+            let result = own.result_in_larger(part, result, larger).unwrap();
             verify(larger.0, &result, &verify::Options::default()).unwrap();
             told += usize::from(part.txn_count() < larger.0.txn_count());
         }

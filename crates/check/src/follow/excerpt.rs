@@ -27,7 +27,7 @@ impl PartPositions {
     }
 
     /// What is said of a part, told of a larger one that has all of it; none if it cannot be told so.
-    pub fn told_of_larger(
+    pub fn result_in_larger(
         &self,
         part: &History,
         result: &LevelResult,

@@ -157,7 +157,7 @@ fn told_of(
     let result = |answer: Answered| match answer {
         Ok(decided) if told.contains(&decided.result.level) => {
             let Decided { result, part: own, places: mine, .. } = *decided;
-            let larger = || mine.told_of_larger(&own, &result, (part, places));
+            let larger = || mine.result_in_larger(&own, &result, (part, places));
             again(&result).or_else(larger).unwrap_or_else(|| without_evidence(&result))
         }
         Ok(decided) => without_part(decided.result),
