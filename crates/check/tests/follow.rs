@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_check::{
-    Answer, CheckOptions, Checkpoint, Doubt, Follower, Inquiry, Look, Proven, Unfit, check,
+    Answer, CheckOptions, Checkpoint, Doubt, Follower, HistoryQuery, Look, Proven, Unfit, check,
 };
 use isolario_model::{
     AnomalyKind, Batch, History, Level, LevelResult, Op, OpInput, Outcome, TxnEnd, TxnId, TxnSink,
@@ -71,7 +71,7 @@ fn inquire(
     so_far: &History,
     options: &CheckOptions,
 ) -> Option<Proven> {
-    let mut inquiry = Inquiry::new(doubt, follower)?;
+    let mut inquiry = HistoryQuery::new(doubt, follower)?;
     let mut batch = Batch::new();
     so_far.replay(&mut batch).unwrap();
     inquiry.add(vec![batch]).unwrap();
@@ -312,7 +312,7 @@ fn a_writer_that_has_not_ended_is_awaited() {
     follower.expect_more(false);
     let Look::Doubtful(doubt) = follower.look().unwrap() else { panic!("no doubt") };
     let ask = |unended: &str| {
-        let mut inquiry = Inquiry::new(&doubt, &follower).unwrap();
+        let mut inquiry = HistoryQuery::new(&doubt, &follower).unwrap();
         let (mut batch, mut open) = (Batch::new(), Batch::new());
         reads.replay(&mut batch).unwrap();
         isolario_oracle::history(unended).replay(&mut open).unwrap();

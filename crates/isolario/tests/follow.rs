@@ -8,7 +8,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use isolario::check::{CheckOptions, Follower, Inquiry, Look, check};
+use isolario::check::{CheckOptions, Follower, HistoryQuery, Look, check};
 use isolario::follow::proof::{Means, Told, Verified};
 use isolario::follow::spill::{Spilled, decide};
 use isolario::follow::{Decided, FollowError, Following, Input, Order, Settings, Step, proof};
@@ -374,7 +374,7 @@ fn what_parts_prove_is_told_of_a_larger_part() {
         write(&history, &order, "jsonl", file.path());
         let decide = |level: &Level| following(file.path(), "jsonl", *level, 20).to_end().unwrap();
         let decided: Vec<Box<Decided>> = LEVELS.iter().filter_map(decide).collect();
-        let mut joint = Inquiry::about(decided.iter().map(|one| (&one.part, &one.places)));
+        let mut joint = HistoryQuery::about(decided.iter().map(|one| (&one.part, &one.places)));
         let mut all = Batch::new();
         all.meta(history.meta()).unwrap();
         order.iter().for_each(|txn| history.replay_txn(*txn, &mut all).unwrap());

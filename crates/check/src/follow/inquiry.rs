@@ -27,9 +27,9 @@ const MOST_WRITERS: usize = 2000;
 /// So many anomalies are followed up.
 const MOST_ANOMALIES: usize = 20;
 
-/// Asks whoever has the whole history, which is [told](Inquiry::add) from its beginning.
+/// Asks whoever has the whole history, which is [told](HistoryQuery::add) from its beginning.
 #[derive(Clone, Debug)]
-pub struct Inquiry {
+pub struct HistoryQuery {
     level: Level,
     /// Whether a transaction of the history has a time.
     has_times: bool,
@@ -74,9 +74,9 @@ pub struct Proven {
     pub figures: Figures,
 }
 
-impl Inquiry {
+impl HistoryQuery {
     /// What has to be asked about a doubt; none if nobody can tell who matters.
-    pub fn new(doubt: &Doubt, follower: &Follower) -> Option<Inquiry> {
+    pub fn new(doubt: &Doubt, follower: &Follower) -> Option<HistoryQuery> {
         let found = doubt.found.as_ref()?;
         let window = found.part.as_ref().unwrap_or(&doubt.window);
         let history = &window.history;
@@ -92,7 +92,7 @@ impl Inquiry {
             }
             _ => return None,
         };
-        let mut inquiry = Inquiry::of(found.result.level, MOST);
+        let mut inquiry = HistoryQuery::of(found.result.level, MOST);
         inquiry.has_times = follower.expects_times();
         for txn in txns.into_iter().filter(|txn| !txn.is_init()) {
             let session = history.session_name(history.session_of(txn)).to_owned();
@@ -111,8 +111,10 @@ impl Inquiry {
 
     /// Asks about all that is in some parts, each of which proves something: what it proves, it does with
     /// more transactions, too.
-    pub fn about<'p>(parts: impl IntoIterator<Item = (&'p History, &'p PartPositions)>) -> Inquiry {
-        let mut inquiry = Inquiry::of(Level::ReadCommitted, usize::MAX);
+    pub fn about<'p>(
+        parts: impl IntoIterator<Item = (&'p History, &'p PartPositions)>,
+    ) -> HistoryQuery {
+        let mut inquiry = HistoryQuery::of(Level::ReadCommitted, usize::MAX);
         for (part, places) in parts {
             for (txn, index) in part.txns().zip(&places.in_session) {
                 let session = part.session_name(part.session_of(txn)).to_owned();
@@ -128,8 +130,8 @@ impl Inquiry {
         inquiry
     }
 
-    fn of(level: Level, most: usize) -> Inquiry {
-        Inquiry {
+    fn of(level: Level, most: usize) -> HistoryQuery {
+        HistoryQuery {
             level,
             has_times: false,
             suspects: BTreeMap::new(),
@@ -220,7 +222,7 @@ impl Inquiry {
     /// What was picked, in the order and under the names that it has in the whole. What is read in it is
     /// told if all who may have written it are there.
     pub fn into_part(self) -> Result<(History, PartPositions), SinkError> {
-        let Inquiry { wanted, meta, census, picked, places: mut picks, .. } = self;
+        let HistoryQuery { wanted, meta, census, picked, places: mut picks, .. } = self;
         let picked = picked.build()?;
         // Picked ones come session by session now, and in each in the order in which they were picked.
         let mut ranks = NameTable::default();

@@ -15,7 +15,7 @@
 //! So the checkers are asked about the rest alone, with the current versions in place of the initial
 //! ones, and that the level holds is certain. That it does not hold is not: the rest may be wrong about
 //! what was let go. Then whoever has the whole history is asked about the few transactions that matter
-//! ([`Inquiry`]), or more of it is kept, from an earlier moment on ([`Follower::return_to`]).
+//! ([`HistoryQuery`]), or more of it is kept, from an earlier moment on ([`Follower::return_to`]).
 
 mod excerpt;
 mod inquiry;
@@ -31,7 +31,7 @@ use rustc_hash::FxHashSet;
 
 use crate::{CheckOptions, Checker};
 pub use excerpt::PartPositions;
-pub use inquiry::{Answer, Inquiry, Proven};
+pub use inquiry::{Answer, HistoryQuery, Proven};
 use retire::{Cut, Moment, Settled, for_each_point};
 pub use window::{Census, Figures};
 use window::{Kept, Tally, Window};

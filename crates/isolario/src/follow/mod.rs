@@ -19,8 +19,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use isolario_check::{
-    Answer, Census, CheckOptions, Doubt, Figures, Follower, Inquiry, Look, PartPositions, Proven,
-    Unfit,
+    Answer, Census, CheckOptions, Doubt, Figures, Follower, HistoryQuery, Look, PartPositions,
+    Proven, Unfit,
 };
 use isolario_formats::{BadTimes, HistoryFormat, ReadError, Stream};
 use isolario_model::{
@@ -522,7 +522,7 @@ impl<'i> Following<'i> {
             Look::Doubtful(doubt) => *doubt,
         };
         let mut is_ahead = false;
-        let answer = match Inquiry::new(&doubt, &self.follower) {
+        let answer = match HistoryQuery::new(&doubt, &self.follower) {
             Some(question) => {
                 let told = told(question, &self.input, self.settings.piece, self.is_closed)?;
                 is_ahead = told.is_ahead_of(&self.follower);
@@ -627,11 +627,11 @@ fn census(input: &Input<'_>, piece: usize) -> Result<Census, FollowError> {
 
 /// Tells an inquiry the whole file.
 fn told(
-    mut inquiry: Inquiry,
+    mut inquiry: HistoryQuery,
     input: &Input<'_>,
     piece: usize,
     is_over: bool,
-) -> Result<Inquiry, FollowError> {
+) -> Result<HistoryQuery, FollowError> {
     let mut reader = Reader::ahead(input.open()?.in_pieces_of(piece));
     loop {
         let piece = reader.next()?;

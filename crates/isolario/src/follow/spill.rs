@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::path::Path;
 use std::rc::Rc;
 
-use isolario_check::{CheckOptions, Figures, Inquiry, PartPositions, check};
+use isolario_check::{CheckOptions, Figures, HistoryQuery, PartPositions, check};
 use isolario_model::{
     Engine, Findings, History, Level, LevelNodes, LevelResult, Verdict, VerdictKind, Witness,
 };
@@ -127,7 +127,7 @@ fn common_part(
     match parts[..] {
         [] => Ok((History::default(), PartPositions::default())),
         [(part, places)] => Ok((part.clone(), places.clone())),
-        _ => Ok(super::told(Inquiry::about(parts), input, piece, true)?.into_part()?),
+        _ => Ok(super::told(HistoryQuery::about(parts), input, piece, true)?.into_part()?),
     }
 }
 
