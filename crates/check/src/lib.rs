@@ -51,8 +51,8 @@ use isolario_model::{
 };
 
 pub use follow::{
-    Answer, Census, Checkpoint, Doubt, Figures, Follower, HistoryQuery, Look, PartPositions,
-    Proven, Settling, SettlingStep, Unfit,
+    Census, Checkpoint, Doubt, Figures, Follower, HistoryQuery, Look, PartPositions, Proven,
+    QueryAnswer, Settling, SettlingStep, Unfit,
 };
 pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};
 pub use plan::{Checker, Plan, Why};

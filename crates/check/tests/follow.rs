@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_check::{
-    Answer, CheckOptions, Checkpoint, Doubt, Follower, HistoryQuery, Look, Proven, Unfit, check,
+    CheckOptions, Checkpoint, Doubt, Follower, HistoryQuery, Look, Proven, QueryAnswer, Unfit,
+    check,
 };
 use isolario_model::{
     AnomalyKind, Batch, History, Level, LevelResult, Op, OpInput, Outcome, TxnEnd, TxnId, TxnSink,
@@ -76,7 +77,7 @@ fn inquire(
     so_far.replay(&mut batch).unwrap();
     inquiry.add(vec![batch]).unwrap();
     match inquiry.answer(options).unwrap() {
-        Answer::Proven(proven) => Some(*proven),
+        QueryAnswer::Proven(proven) => Some(*proven),
         _ => None,
     }
 }
@@ -320,8 +321,8 @@ fn a_writer_that_has_not_ended_is_awaited() {
         inquiry.add_unended(open).unwrap();
         inquiry.answer(&CheckOptions::default()).unwrap()
     };
-    assert!(matches!(ask("d unknown: w x 1"), Answer::Awaited));
-    let Answer::Proven(proven) = ask("d unknown: w x 2") else { panic!("not proven") };
+    assert!(matches!(ask("d unknown: w x 1"), QueryAnswer::Awaited));
+    let QueryAnswer::Proven(proven) = ask("d unknown: w x 2") else { panic!("not proven") };
     assert_eq!(proven.result.verdict.anomalies()[0].kind, AnomalyKind::ThinAirRead);
     assert_eq!((proven.part.txn_count(), proven.part.txn_label(TxnId(0))), (1, "#0".to_owned()));
 }

@@ -51,7 +51,7 @@ pub struct HistoryQuery {
 /// What came of an inquiry.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Answer {
+pub enum QueryAnswer {
     /// The doubt was right.
     Proven(Box<Proven>),
     /// The writer of what was read has not ended yet.
@@ -200,10 +200,10 @@ impl HistoryQuery {
     }
 
     /// Decides the level of what was picked.
-    pub fn answer(self, options: &CheckOptions) -> Result<Answer, SinkError> {
+    pub fn answer(self, options: &CheckOptions) -> Result<QueryAnswer, SinkError> {
         // One that was left out may have written what is read here.
         if self.places.len() >= self.most {
-            return Ok(Answer::Open);
+            return Ok(QueryAnswer::Open);
         }
         let awaited = self.is_awaited;
         let (level, has_times, figures) = (self.level, self.has_times, self.census.figures());
@@ -212,10 +212,10 @@ impl HistoryQuery {
         let result = LevelResult { level, ..check(&part, &[checked], options).swap_remove(0) };
         Ok(match &result.verdict {
             Verdict::Violated(_) | Verdict::NotApplicable(Inapplicable::AmbiguousRead { .. }) => {
-                Answer::Proven(Box::new(Proven { part, places, result, figures }))
+                QueryAnswer::Proven(Box::new(Proven { part, places, result, figures }))
             }
-            _ if awaited => Answer::Awaited,
-            _ => Answer::Open,
+            _ if awaited => QueryAnswer::Awaited,
+            _ => QueryAnswer::Open,
         })
     }
 

@@ -31,7 +31,7 @@ use rustc_hash::FxHashSet;
 
 use crate::{CheckOptions, Checker};
 pub use excerpt::PartPositions;
-pub use inquiry::{Answer, HistoryQuery, Proven};
+pub use inquiry::{HistoryQuery, Proven, QueryAnswer};
 use retire::{Cut, Moment, Settled, for_each_point};
 pub use window::{Census, Figures};
 use window::{Kept, Tally, Window};

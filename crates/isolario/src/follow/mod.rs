@@ -19,8 +19,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use isolario_check::{
-    Answer, Census, CheckOptions, Doubt, Figures, Follower, HistoryQuery, Look, PartPositions,
-    Proven, Unfit,
+    Census, CheckOptions, Doubt, Figures, Follower, HistoryQuery, Look, PartPositions, Proven,
+    QueryAnswer, Unfit,
 };
 use isolario_formats::{BadTimes, HistoryFormat, ReadError, Stream};
 use isolario_model::{
@@ -528,7 +528,7 @@ impl<'i> Following<'i> {
                 is_ahead = told.is_ahead_of(&self.follower);
                 told.answer(&self.options)?
             }
-            None => Answer::Open,
+            None => QueryAnswer::Open,
         };
         match (answer, doubt.result().map(|result| &result.verdict)) {
             // None that is kept has a time.
@@ -540,10 +540,10 @@ impl<'i> Following<'i> {
                 self.follower.resume(doubt)?;
                 self.look()
             }
-            (Answer::Proven(proven), _) if !may_change(&proven) => {
+            (QueryAnswer::Proven(proven), _) if !may_change(&proven) => {
                 Ok(Step::Decided(Box::new(Decided::from(*proven))))
             }
-            (Answer::Proven(_) | Answer::Awaited, _) => {
+            (QueryAnswer::Proven(_) | QueryAnswer::Awaited, _) => {
                 self.follower.resume(doubt)?;
                 Ok(Step::Holds { waiting: self.follower.kept() })
             }
