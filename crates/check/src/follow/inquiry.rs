@@ -57,7 +57,7 @@ pub enum QueryAnswer {
     /// The writer of what was read has not ended yet.
     Awaited,
     /// These transactions alone do not tell.
-    Open,
+    Inconclusive,
 }
 
 /// An answer, with the transactions that prove it.
@@ -203,7 +203,7 @@ impl HistoryQuery {
     pub fn answer(self, options: &CheckOptions) -> Result<QueryAnswer, SinkError> {
         // One that was left out may have written what is read here.
         if self.places.len() >= self.most {
-            return Ok(QueryAnswer::Open);
+            return Ok(QueryAnswer::Inconclusive);
         }
         let awaited = self.is_awaited;
         let (level, has_times, figures) = (self.level, self.has_times, self.census.figures());
@@ -215,7 +215,7 @@ impl HistoryQuery {
                 QueryAnswer::Proven(Box::new(Proven { part, places, result, figures }))
             }
             _ if awaited => QueryAnswer::Awaited,
-            _ => QueryAnswer::Open,
+            _ => QueryAnswer::Inconclusive,
         })
     }
 

@@ -528,7 +528,7 @@ impl<'i> Following<'i> {
                 is_ahead = told.is_ahead_of(&self.follower);
                 told.answer(&self.options)?
             }
-            None => QueryAnswer::Open,
+            None => QueryAnswer::Inconclusive,
         };
         match (answer, doubt.result().map(|result| &result.verdict)) {
             // None that is kept has a time.
