@@ -51,7 +51,7 @@ use isolario_model::{
 };
 
 pub use follow::{
-    Census, Checkpoint, Doubt, Figures, Follower, HistoryQuery, Look, PartPositions, Proven,
+    Census, Checkpoint, Doubt, Figures, Follower, HistoryQuery, Look, PartPositions, ProvenResult,
     QueryAnswer, Settling, SettlingStep, Unfit,
 };
 pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};

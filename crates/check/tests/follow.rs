@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_check::{
-    CheckOptions, Checkpoint, Doubt, Follower, HistoryQuery, Look, Proven, QueryAnswer, Unfit,
-    check,
+    CheckOptions, Checkpoint, Doubt, Follower, HistoryQuery, Look, ProvenResult, QueryAnswer,
+    Unfit, check,
 };
 use isolario_model::{
     AnomalyKind, Batch, History, Level, LevelResult, Op, OpInput, Outcome, TxnEnd, TxnId, TxnSink,
@@ -71,7 +71,7 @@ fn inquire(
     follower: &Follower,
     so_far: &History,
     options: &CheckOptions,
-) -> Option<Proven> {
+) -> Option<ProvenResult> {
     let mut inquiry = HistoryQuery::new(doubt, follower)?;
     let mut batch = Batch::new();
     so_far.replay(&mut batch).unwrap();

@@ -53,7 +53,7 @@ pub struct HistoryQuery {
 #[non_exhaustive]
 pub enum QueryAnswer {
     /// The doubt was right.
-    Proven(Box<Proven>),
+    Proven(Box<ProvenResult>),
     /// The writer of what was read has not ended yet.
     Awaited,
     /// These transactions alone do not tell.
@@ -63,7 +63,7 @@ pub enum QueryAnswer {
 /// An answer, with the transactions that prove it.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Proven {
+pub struct ProvenResult {
     /// A part of the history, in which those without a name have the one that they go by in the whole.
     pub part: History,
     /// Where the part is in the whole.
@@ -212,7 +212,7 @@ impl HistoryQuery {
         let result = LevelResult { level, ..check(&part, &[checked], options).swap_remove(0) };
         Ok(match &result.verdict {
             Verdict::Violated(_) | Verdict::NotApplicable(Inapplicable::AmbiguousRead { .. }) => {
-                QueryAnswer::Proven(Box::new(Proven { part, places, result, figures }))
+                QueryAnswer::Proven(Box::new(ProvenResult { part, places, result, figures }))
             }
             _ if awaited => QueryAnswer::Awaited,
             _ => QueryAnswer::Inconclusive,

@@ -31,7 +31,7 @@ use rustc_hash::FxHashSet;
 
 use crate::{CheckOptions, Checker};
 pub use excerpt::PartPositions;
-pub use inquiry::{HistoryQuery, Proven, QueryAnswer};
+pub use inquiry::{HistoryQuery, ProvenResult, QueryAnswer};
 use retire::{Cut, Moment, Settled, for_each_point};
 pub use window::{Census, Figures};
 use window::{Kept, Tally, Window};
@@ -309,14 +309,14 @@ impl Follower {
 
     /// What is said of what is kept, with what it is said of. What transactions go by in the whole history
     /// takes a census of all of it.
-    pub fn prove(&self, doubt: Doubt, whole: &Census) -> Result<Proven, SinkError> {
+    pub fn prove(&self, doubt: Doubt, whole: &Census) -> Result<ProvenResult, SinkError> {
         let Doubt { window, found, .. } = doubt;
         let Some(Found { result, part }) = found.map(|found| *found) else {
             return Err(SinkError::Sequence("nothing is said of what is kept"));
         };
         let window = part.unwrap_or(window);
         let (part, places) = window.named(self.settled(), whole)?;
-        Ok(Proven { part, places, result, figures: whole.figures() })
+        Ok(ProvenResult { part, places, result, figures: whole.figures() })
     }
 
     /// What is known after a look.

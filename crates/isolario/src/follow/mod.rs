@@ -19,8 +19,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use isolario_check::{
-    Census, CheckOptions, Doubt, Figures, Follower, HistoryQuery, Look, PartPositions, Proven,
-    QueryAnswer, Unfit,
+    Census, CheckOptions, Doubt, Figures, Follower, HistoryQuery, Look, PartPositions,
+    ProvenResult, QueryAnswer, Unfit,
 };
 use isolario_formats::{BadTimes, HistoryFormat, ReadError, Stream};
 use isolario_model::{
@@ -270,9 +270,9 @@ pub struct Decided {
     pub figures: Figures,
 }
 
-impl From<Proven> for Decided {
-    fn from(proven: Proven) -> Decided {
-        let Proven { result, part, places, figures, .. } = proven;
+impl From<ProvenResult> for Decided {
+    fn from(proven: ProvenResult) -> Decided {
+        let ProvenResult { result, part, places, figures, .. } = proven;
         Decided { result, part, places, figures }
     }
 }
@@ -514,7 +514,7 @@ impl<'i> Following<'i> {
     fn clear_up(
         &mut self,
         look: Look,
-        may_change: impl Fn(&Proven) -> bool,
+        may_change: impl Fn(&ProvenResult) -> bool,
     ) -> Result<Step, FollowError> {
         let doubt = match look {
             Look::Holds { waiting } => return Ok(Step::Holds { waiting }),
