@@ -67,7 +67,7 @@ pub struct ProvenResult {
     /// A part of the history, in which those without a name have the one that they go by in the whole.
     pub part: History,
     /// Where the part is in the whole.
-    pub places: PartPositions,
+    pub positions: PartPositions,
     /// What is said of the part, and so of the whole.
     pub result: LevelResult,
     /// How large the history is, as far as it was read.
@@ -212,7 +212,12 @@ impl HistoryQuery {
         let result = LevelResult { level, ..check(&part, &[checked], options).swap_remove(0) };
         Ok(match &result.verdict {
             Verdict::Violated(_) | Verdict::NotApplicable(Inapplicable::AmbiguousRead { .. }) => {
-                QueryAnswer::Proven(Box::new(ProvenResult { part, places, result, figures }))
+                QueryAnswer::Proven(Box::new(ProvenResult {
+                    part,
+                    positions: places,
+                    result,
+                    figures,
+                }))
             }
             _ if awaited => QueryAnswer::Awaited,
             _ => QueryAnswer::Inconclusive,

@@ -316,7 +316,7 @@ impl Follower {
         };
         let window = part.unwrap_or(window);
         let (part, places) = window.named(self.settled(), whole)?;
-        Ok(ProvenResult { part, places, result, figures: whole.figures() })
+        Ok(ProvenResult { part, positions: places, result, figures: whole.figures() })
     }
 
     /// What is known after a look.

@@ -272,7 +272,7 @@ pub struct Decided {
 
 impl From<ProvenResult> for Decided {
     fn from(proven: ProvenResult) -> Decided {
-        let ProvenResult { result, part, places, figures, .. } = proven;
+        let ProvenResult { result, part, positions: places, figures, .. } = proven;
         Decided { result, part, places, figures }
     }
 }
