@@ -41,7 +41,7 @@ pub struct HistoryQuery {
     census: Census,
     picked: Batch,
     /// Of each that was picked, the number of its session and its place in it.
-    places: Vec<(u32, u64)>,
+    positions: Vec<(u32, u64)>,
     /// More transactions than these are not picked.
     most: usize,
     /// Whether one that has not ended yet wrote what is wanted.
@@ -139,7 +139,7 @@ impl HistoryQuery {
             meta: None,
             census: Census::default(),
             picked: Batch::new(),
-            places: Vec::new(),
+            positions: Vec::new(),
             most,
             is_awaited: false,
         }
@@ -157,10 +157,11 @@ impl HistoryQuery {
             let (number, first) = self.census.tally().add(&history, session, 0);
             for (index, txn) in (first..).zip(history.session_txns(session)) {
                 let is_suspect = suspects.is_some_and(|places| places.contains(&index));
-                if self.places.len() < self.most && (is_suspect || matters(&history, txn, &wanted))
+                if self.positions.len() < self.most
+                    && (is_suspect || matters(&history, txn, &wanted))
                 {
                     history.replay_txn(txn, &mut self.picked)?;
-                    self.places.push((number, index));
+                    self.positions.push((number, index));
                 }
             }
         }
@@ -169,9 +170,9 @@ impl HistoryQuery {
 
     /// Tells the transactions that have begun and not ended by the end of what was told.
     pub fn add_unended(&mut self, batch: Batch) -> Result<(), SinkError> {
-        let before = self.places.len();
+        let before = self.positions.len();
         self.add(vec![batch])?;
-        self.is_awaited = self.places.len() > before;
+        self.is_awaited = self.positions.len() > before;
         Ok(())
     }
 
@@ -191,18 +192,18 @@ impl HistoryQuery {
     /// wrong: with it, less may be wrong.
     pub fn is_ahead_of(&self, follower: &Follower) -> bool {
         // One that was left out may be ahead.
-        let is_full = self.places.len() >= self.most;
+        let is_full = self.positions.len() >= self.most;
         let names: Vec<ValueRef<'_>> = self.census.sessions().collect();
         let is_ahead = |(session, index): &(u32, u64)| {
             names.get(*session as usize).is_none_or(|name| *index >= follower.arrived_of(*name))
         };
-        is_full || self.places.iter().any(is_ahead)
+        is_full || self.positions.iter().any(is_ahead)
     }
 
     /// Decides the level of what was picked.
     pub fn answer(self, options: &CheckOptions) -> Result<QueryAnswer, SinkError> {
         // One that was left out may have written what is read here.
-        if self.places.len() >= self.most {
+        if self.positions.len() >= self.most {
             return Ok(QueryAnswer::Inconclusive);
         }
         let awaited = self.is_awaited;
@@ -227,7 +228,7 @@ impl HistoryQuery {
     /// What was picked, in the order and under the names that it has in the whole. What is read in it is
     /// told if all who may have written it are there.
     pub fn into_part(self) -> Result<(History, PartPositions), SinkError> {
-        let HistoryQuery { wanted, meta, census, picked, places: mut picks, .. } = self;
+        let HistoryQuery { wanted, meta, census, picked, positions: mut picks, .. } = self;
         let picked = picked.build()?;
         // Picked ones come session by session now, and in each in the order in which they were picked.
         let mut ranks = NameTable::default();
