@@ -51,8 +51,8 @@ use isolario_model::{
 };
 
 pub use follow::{
-    Census, Checkpoint, Doubt, Figures, Follower, HistoryQuery, Look, PartPositions, ProvenResult,
-    QueryAnswer, Settling, SettlingStep, Unfit,
+    Census, Checkpoint, Figures, Follower, HistoryQuery, Inconclusive, Look, PartPositions,
+    ProvenResult, QueryAnswer, Settling, SettlingStep, Unfit,
 };
 pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};
 pub use plan::{Checker, Plan, Why};

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_check::{
-    CheckOptions, Checkpoint, Doubt, Follower, HistoryQuery, Look, ProvenResult, QueryAnswer,
-    Unfit, check,
+    CheckOptions, Checkpoint, Follower, HistoryQuery, Inconclusive, Look, ProvenResult,
+    QueryAnswer, Unfit, check,
 };
 use isolario_model::{
     AnomalyKind, Batch, History, Level, LevelResult, Op, OpInput, Outcome, TxnEnd, TxnId, TxnSink,
@@ -67,7 +67,7 @@ fn look_or_go_back(
 
 /// What the few transactions that matter prove, if they do.
 fn inquire(
-    doubt: &Doubt,
+    doubt: &Inconclusive,
     follower: &Follower,
     so_far: &History,
     options: &CheckOptions,

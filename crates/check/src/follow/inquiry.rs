@@ -15,7 +15,7 @@ use isolario_model::{
 
 use super::excerpt::PartPositions;
 use super::window::{Census, Figures};
-use super::{Doubt, Follower, level_for};
+use super::{Follower, Inconclusive, level_for};
 use crate::{CheckOptions, check};
 
 /// More transactions than these are not picked: a part is to be small.
@@ -76,7 +76,7 @@ pub struct ProvenResult {
 
 impl HistoryQuery {
     /// What has to be asked about a doubt; none if nobody can tell who matters.
-    pub fn new(doubt: &Doubt, follower: &Follower) -> Option<HistoryQuery> {
+    pub fn new(doubt: &Inconclusive, follower: &Follower) -> Option<HistoryQuery> {
         let found = doubt.found.as_ref()?;
         let window = found.part.as_ref().unwrap_or(&doubt.window);
         let history = &window.history;

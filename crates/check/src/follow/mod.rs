@@ -58,14 +58,14 @@ pub enum Look {
         waiting: usize,
     },
     /// What is kept does not tell.
-    Doubtful(Box<Doubt>),
+    Doubtful(Box<Inconclusive>),
     /// The history cannot be followed.
     Unfit(Unfit),
 }
 
 /// What is kept does not show that the level holds, or shows that it does not.
 #[derive(Debug)]
-pub struct Doubt {
+pub struct Inconclusive {
     window: Window,
     /// What is said of what is kept; nothing where somebody came too late to be placed.
     found: Option<Box<Found>>,
@@ -81,7 +81,7 @@ struct Found {
     part: Option<Window>,
 }
 
-impl Doubt {
+impl Inconclusive {
     /// The answer about what is kept, if there is one.
     pub fn result(&self) -> Option<&LevelResult> {
         self.found.as_ref().map(|found| &found.result)
@@ -292,14 +292,14 @@ impl Follower {
             }
             Judged::Open { found } => {
                 let forgot = self.known.forgot;
-                Ok(Look::Doubtful(Box::new(Doubt { window, found, forgot })))
+                Ok(Look::Doubtful(Box::new(Inconclusive { window, found, forgot })))
             }
         }
     }
 
     /// Goes on as if those that were doubted had just come: somebody knows that their writers are on
     /// their way.
-    pub fn resume(&mut self, mut doubt: Doubt) -> Result<(), SinkError> {
+    pub fn resume(&mut self, mut doubt: Inconclusive) -> Result<(), SinkError> {
         for origin in &mut doubt.window.origins {
             origin.arrived = self.known.arrived;
         }
@@ -309,8 +309,8 @@ impl Follower {
 
     /// What is said of what is kept, with what it is said of. What transactions go by in the whole history
     /// takes a census of all of it.
-    pub fn prove(&self, doubt: Doubt, whole: &Census) -> Result<ProvenResult, SinkError> {
-        let Doubt { window, found, .. } = doubt;
+    pub fn prove(&self, doubt: Inconclusive, whole: &Census) -> Result<ProvenResult, SinkError> {
+        let Inconclusive { window, found, .. } = doubt;
         let Some(Found { result, part }) = found.map(|found| *found) else {
             return Err(SinkError::Sequence("nothing is said of what is kept"));
         };

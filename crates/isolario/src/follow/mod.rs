@@ -19,7 +19,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use isolario_check::{
-    Census, CheckOptions, Doubt, Figures, Follower, HistoryQuery, Look, PartPositions,
+    Census, CheckOptions, Figures, Follower, HistoryQuery, Inconclusive, Look, PartPositions,
     ProvenResult, QueryAnswer, Unfit,
 };
 use isolario_formats::{BadTimes, HistoryFormat, ReadError, Stream};
@@ -463,7 +463,7 @@ impl<'i> Following<'i> {
     /// Whether to go back before anybody is asked: to read a little again takes less time than to look for a
     /// few transactions in the whole file. Not twice for the same doubt, and not where the end of a file that
     /// grows was reached: there the answer is wanted at once.
-    fn is_worth_going_back(&self, doubt: &Doubt) -> bool {
+    fn is_worth_going_back(&self, doubt: &Inconclusive) -> bool {
         let (tail, arrived) = (self.follower.tail().saturating_mul(2), self.follower.arrived());
         let may_help = doubt.result().is_none_or(|result| result.verdict.is_violated());
         let span = (tail + 2 * self.at_a_time()) as u64;
@@ -567,7 +567,7 @@ impl<'i> Following<'i> {
         }
     }
 
-    fn prove(&self, doubt: Doubt) -> Result<Step, FollowError> {
+    fn prove(&self, doubt: Inconclusive) -> Result<Step, FollowError> {
         let whole = census(&self.input, self.settings.piece)?;
         let proven = self.follower.prove(doubt, &whole)?;
         Ok(Step::Decided(Box::new(Decided::from(proven))))
