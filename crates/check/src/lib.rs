@@ -51,7 +51,7 @@ use isolario_model::{
 };
 
 pub use follow::{
-    Census, Checkpoint, Figures, Follower, HistoryQuery, Inconclusive, Look, PartPositions,
+    Census, Checkpoint, Figures, FollowStatus, Follower, HistoryQuery, Inconclusive, PartPositions,
     ProvenResult, QueryAnswer, Settling, SettlingStep, Unfit,
 };
 pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_check::{
-    CheckOptions, Checkpoint, Follower, HistoryQuery, Inconclusive, Look, ProvenResult,
+    CheckOptions, Checkpoint, FollowStatus, Follower, HistoryQuery, Inconclusive, ProvenResult,
     QueryAnswer, Unfit, check,
 };
 use isolario_model::{
@@ -38,18 +38,20 @@ fn look_or_go_back(
     let expected = whole(so_far, follower.level(), options);
     let level = follower.level();
     match follower.look().unwrap() {
-        Look::Holds { waiting: 0 } => {
+        FollowStatus::Holds { waiting: 0 } => {
             assert_eq!(expected.verdict.kind(), VerdictKind::Satisfied, "{level}: {expected:?}");
             true
         }
         // Of those that wait nothing is said: what they read may be on its way, or too old to be kept.
-        Look::Holds { .. } => true,
-        Look::Doubtful(doubt) if doubt.is_about_everything() && doubt.result().is_some() => {
+        FollowStatus::Holds { .. } => true,
+        FollowStatus::Doubtful(doubt)
+            if doubt.is_about_everything() && doubt.result().is_some() =>
+        {
             let result = doubt.result().unwrap();
             assert_eq!(result.verdict.kind(), expected.verdict.kind(), "{level}: {result:?}");
             false
         }
-        Look::Doubtful(doubt) => match inquire(&doubt, follower, so_far, options) {
+        FollowStatus::Doubtful(doubt) => match inquire(&doubt, follower, so_far, options) {
             Some(proven) => {
                 let kind = proven.result.verdict.kind();
                 assert_eq!(kind, expected.verdict.kind(), "{level}: {proven:?}");
@@ -61,7 +63,7 @@ fn look_or_go_back(
                 look_or_go_back(follower, so_far, options, go_back)
             }
         },
-        Look::Unfit(unfit) => panic!("{level}: {unfit:?}"),
+        FollowStatus::Unfit(unfit) => panic!("{level}: {unfit:?}"),
     }
 }
 
@@ -240,7 +242,7 @@ fn what_is_kept_does_not_grow_with_the_history() {
                 recorded.history.replay_txn(*txn, &mut follower).unwrap();
             }
             most = most.max(follower.kept());
-            assert!(matches!(follower.look().unwrap(), Look::Holds { .. }), "{level}");
+            assert!(matches!(follower.look().unwrap(), FollowStatus::Holds { .. }), "{level}");
         }
         assert!(most < 600, "{level}: {most}");
         assert_eq!((follower.arrived(), follower.restarts()), (8000, 0), "{level}");
@@ -264,7 +266,7 @@ fn where_writes_follow_no_reads_no_more_is_kept_at_weak_levels() {
             for txn in chunk {
                 recorded.history.replay_txn(*txn, &mut follower).unwrap();
             }
-            assert!(matches!(follower.look().unwrap(), Look::Holds { .. }), "{level}");
+            assert!(matches!(follower.look().unwrap(), FollowStatus::Holds { .. }), "{level}");
             most = most.max(follower.kept());
         }
         assert!(most < 400, "{level}: {most}");
@@ -279,13 +281,13 @@ fn a_writer_may_be_recorded_after_its_reader() {
         follower.op(&op).unwrap();
         follower.end(&TxnEnd::new(Outcome::Committed)).unwrap();
         match follower.look().unwrap() {
-            Look::Holds { waiting } => Some(waiting),
-            Look::Doubtful(doubt) => {
+            FollowStatus::Holds { waiting } => Some(waiting),
+            FollowStatus::Doubtful(doubt) => {
                 // Somebody knows that the writer will come.
                 follower.resume(*doubt).unwrap();
                 None
             }
-            Look::Unfit(unfit) => panic!("{unfit:?}"),
+            FollowStatus::Unfit(unfit) => panic!("{unfit:?}"),
         }
     };
     let (x, one) = (ValueRef::from("x"), ValueRef::Int(1));
@@ -311,7 +313,7 @@ fn a_writer_that_has_not_ended_is_awaited() {
     let reads = isolario_oracle::history("a: r x 1\n b: w y 1\n c: w y 2");
     reads.replay(&mut follower).unwrap();
     follower.expect_more(false);
-    let Look::Doubtful(doubt) = follower.look().unwrap() else { panic!("no doubt") };
+    let FollowStatus::Doubtful(doubt) = follower.look().unwrap() else { panic!("no doubt") };
     let ask = |unended: &str| {
         let mut inquiry = HistoryQuery::new(&doubt, &follower).unwrap();
         let (mut batch, mut open) = (Batch::new(), Batch::new());
@@ -342,7 +344,7 @@ fn unfit(history: &History) -> Option<Unfit> {
     let mut follower = Follower::new(Level::Causal, CheckOptions::default(), 1).unwrap();
     history.replay(&mut follower).unwrap();
     match follower.look().unwrap() {
-        Look::Unfit(unfit) => Some(unfit),
+        FollowStatus::Unfit(unfit) => Some(unfit),
         _ => None,
     }
 }

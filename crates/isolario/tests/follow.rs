@@ -8,7 +8,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use isolario::check::{CheckOptions, Follower, HistoryQuery, Look, check};
+use isolario::check::{CheckOptions, FollowStatus, Follower, HistoryQuery, check};
 use isolario::follow::proof::{Means, Told, Verified};
 use isolario::follow::spill::{Spilled, decide};
 use isolario::follow::{Decided, FollowError, Following, Input, Order, Settings, Step, proof};
@@ -70,7 +70,7 @@ fn is_part(part: &History, whole: &History) {
 fn is_fit(history: &History) -> bool {
     let mut follower = Follower::new(Level::Causal, CheckOptions::default(), 1).unwrap();
     history.replay(&mut follower).unwrap();
-    !matches!(follower.look().unwrap(), Look::Unfit(_))
+    !matches!(follower.look().unwrap(), FollowStatus::Unfit(_))
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub enum Unfit {
 
 /// What can be said of a history so far.
 #[derive(Debug)]
-pub enum Look {
+pub enum FollowStatus {
     /// The level holds of all transactions but so many: they read what nobody here has written, or
     /// depend on one that did. The writers may be on their way; after a while they are doubted.
     Holds {
@@ -272,12 +272,12 @@ impl Follower {
 
     /// Looks at what is new, and lets go what is settled. After a doubt, it has to
     /// [resume](Follower::resume) or to [go back](Follower::return_to).
-    pub fn look(&mut self) -> Result<Look, SinkError> {
+    pub fn look(&mut self) -> Result<FollowStatus, SinkError> {
         let (kept, new) = (std::mem::take(&mut self.known.kept), std::mem::take(&mut self.new));
         let names = (&mut self.keys, &mut self.known.tally);
         let mut window = Window::new(kept, new, names, self.known.arrived)?;
         if let Some(unfit) = window.unfit() {
-            return Ok(Look::Unfit(unfit));
+            return Ok(FollowStatus::Unfit(unfit));
         }
         window.rename(self.settled());
         let judged = match self.is_late(&window) {
@@ -288,11 +288,11 @@ impl Follower {
             Judged::Holds { witness, waiting, engine } => {
                 self.engine = engine;
                 self.retire(&window, &witness)?;
-                Ok(Look::Holds { waiting })
+                Ok(FollowStatus::Holds { waiting })
             }
             Judged::Open { found } => {
                 let forgot = self.known.forgot;
-                Ok(Look::Doubtful(Box::new(Inconclusive { window, found, forgot })))
+                Ok(FollowStatus::Doubtful(Box::new(Inconclusive { window, found, forgot })))
             }
         }
     }

@@ -19,8 +19,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use isolario_check::{
-    Census, CheckOptions, Figures, Follower, HistoryQuery, Inconclusive, Look, PartPositions,
-    ProvenResult, QueryAnswer, Unfit,
+    Census, CheckOptions, Figures, FollowStatus, Follower, HistoryQuery, Inconclusive,
+    PartPositions, ProvenResult, QueryAnswer, Unfit,
 };
 use isolario_formats::{BadTimes, HistoryFormat, ReadError, Stream};
 use isolario_model::{
@@ -434,7 +434,7 @@ impl<'i> Following<'i> {
         }
         let step = match (look, self.most()) {
             (_, Some(most)) if self.follower.kept() > most / 2 => self.too_large(),
-            (Look::Doubtful(doubt), _) if self.is_worth_going_back(&doubt) => {
+            (FollowStatus::Doubtful(doubt), _) if self.is_worth_going_back(&doubt) => {
                 drop(doubt);
                 self.go_back(self.follower.tail().saturating_mul(2))?
             }
@@ -513,13 +513,13 @@ impl<'i> Following<'i> {
     /// going back and keeping more.
     fn clear_up(
         &mut self,
-        look: Look,
+        look: FollowStatus,
         may_change: impl Fn(&ProvenResult) -> bool,
     ) -> Result<Step, FollowError> {
         let doubt = match look {
-            Look::Holds { waiting } => return Ok(Step::Holds { waiting }),
-            Look::Unfit(unfit) => return Err(FollowError::Unfit(unfit)),
-            Look::Doubtful(doubt) => *doubt,
+            FollowStatus::Holds { waiting } => return Ok(Step::Holds { waiting }),
+            FollowStatus::Unfit(unfit) => return Err(FollowError::Unfit(unfit)),
+            FollowStatus::Doubtful(doubt) => *doubt,
         };
         let mut is_ahead = false;
         let answer = match HistoryQuery::new(&doubt, &self.follower) {
