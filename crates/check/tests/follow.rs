@@ -44,14 +44,14 @@ fn look_or_go_back(
         }
         // Of those that wait nothing is said: what they read may be on its way, or too old to be kept.
         FollowStatus::Holds { .. } => true,
-        FollowStatus::Doubtful(doubt)
+        FollowStatus::Inconclusive(doubt)
             if doubt.is_about_everything() && doubt.result().is_some() =>
         {
             let result = doubt.result().unwrap();
             assert_eq!(result.verdict.kind(), expected.verdict.kind(), "{level}: {result:?}");
             false
         }
-        FollowStatus::Doubtful(doubt) => match inquire(&doubt, follower, so_far, options) {
+        FollowStatus::Inconclusive(doubt) => match inquire(&doubt, follower, so_far, options) {
             Some(proven) => {
                 let kind = proven.result.verdict.kind();
                 assert_eq!(kind, expected.verdict.kind(), "{level}: {proven:?}");
@@ -282,7 +282,7 @@ fn a_writer_may_be_recorded_after_its_reader() {
         follower.end(&TxnEnd::new(Outcome::Committed)).unwrap();
         match follower.look().unwrap() {
             FollowStatus::Holds { waiting } => Some(waiting),
-            FollowStatus::Doubtful(doubt) => {
+            FollowStatus::Inconclusive(doubt) => {
                 // Somebody knows that the writer will come.
                 follower.resume(*doubt).unwrap();
                 None
@@ -313,7 +313,7 @@ fn a_writer_that_has_not_ended_is_awaited() {
     let reads = isolario_oracle::history("a: r x 1\n b: w y 1\n c: w y 2");
     reads.replay(&mut follower).unwrap();
     follower.expect_more(false);
-    let FollowStatus::Doubtful(doubt) = follower.look().unwrap() else { panic!("no doubt") };
+    let FollowStatus::Inconclusive(doubt) = follower.look().unwrap() else { panic!("no doubt") };
     let ask = |unended: &str| {
         let mut inquiry = HistoryQuery::new(&doubt, &follower).unwrap();
         let (mut batch, mut open) = (Batch::new(), Batch::new());

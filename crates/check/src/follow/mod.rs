@@ -58,7 +58,7 @@ pub enum FollowStatus {
         waiting: usize,
     },
     /// What is kept does not tell.
-    Doubtful(Box<Inconclusive>),
+    Inconclusive(Box<Inconclusive>),
     /// The history cannot be followed.
     Unfit(Unfit),
 }
@@ -292,7 +292,7 @@ impl Follower {
             }
             Judged::Open { found } => {
                 let forgot = self.known.forgot;
-                Ok(FollowStatus::Doubtful(Box::new(Inconclusive { window, found, forgot })))
+                Ok(FollowStatus::Inconclusive(Box::new(Inconclusive { window, found, forgot })))
             }
         }
     }

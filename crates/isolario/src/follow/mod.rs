@@ -434,7 +434,7 @@ impl<'i> Following<'i> {
         }
         let step = match (look, self.most()) {
             (_, Some(most)) if self.follower.kept() > most / 2 => self.too_large(),
-            (FollowStatus::Doubtful(doubt), _) if self.is_worth_going_back(&doubt) => {
+            (FollowStatus::Inconclusive(doubt), _) if self.is_worth_going_back(&doubt) => {
                 drop(doubt);
                 self.go_back(self.follower.tail().saturating_mul(2))?
             }
@@ -519,7 +519,7 @@ impl<'i> Following<'i> {
         let doubt = match look {
             FollowStatus::Holds { waiting } => return Ok(Step::Holds { waiting }),
             FollowStatus::Unfit(unfit) => return Err(FollowError::Unfit(unfit)),
-            FollowStatus::Doubtful(doubt) => *doubt,
+            FollowStatus::Inconclusive(doubt) => *doubt,
         };
         let mut is_ahead = false;
         let answer = match HistoryQuery::new(&doubt, &self.follower) {
