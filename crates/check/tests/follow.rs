@@ -37,7 +37,7 @@ fn look_or_go_back(
 ) -> bool {
     let expected = whole(so_far, follower.level(), options);
     let level = follower.level();
-    match follower.look().unwrap() {
+    match follower.check().unwrap() {
         FollowStatus::Holds { waiting: 0 } => {
             assert_eq!(expected.verdict.kind(), VerdictKind::Satisfied, "{level}: {expected:?}");
             true
@@ -242,7 +242,7 @@ fn what_is_kept_does_not_grow_with_the_history() {
                 recorded.history.replay_txn(*txn, &mut follower).unwrap();
             }
             most = most.max(follower.kept());
-            assert!(matches!(follower.look().unwrap(), FollowStatus::Holds { .. }), "{level}");
+            assert!(matches!(follower.check().unwrap(), FollowStatus::Holds { .. }), "{level}");
         }
         assert!(most < 600, "{level}: {most}");
         assert_eq!((follower.arrived(), follower.restarts()), (8000, 0), "{level}");
@@ -266,7 +266,7 @@ fn where_writes_follow_no_reads_no_more_is_kept_at_weak_levels() {
             for txn in chunk {
                 recorded.history.replay_txn(*txn, &mut follower).unwrap();
             }
-            assert!(matches!(follower.look().unwrap(), FollowStatus::Holds { .. }), "{level}");
+            assert!(matches!(follower.check().unwrap(), FollowStatus::Holds { .. }), "{level}");
             most = most.max(follower.kept());
         }
         assert!(most < 400, "{level}: {most}");
@@ -280,7 +280,7 @@ fn a_writer_may_be_recorded_after_its_reader() {
         follower.begin(&TxnStart { session: session.into(), id: None, line: None }).unwrap();
         follower.op(&op).unwrap();
         follower.end(&TxnEnd::new(Outcome::Committed)).unwrap();
-        match follower.look().unwrap() {
+        match follower.check().unwrap() {
             FollowStatus::Holds { waiting } => Some(waiting),
             FollowStatus::Inconclusive(doubt) => {
                 // Somebody knows that the writer will come.
@@ -313,7 +313,7 @@ fn a_writer_that_has_not_ended_is_awaited() {
     let reads = isolario_oracle::history("a: r x 1\n b: w y 1\n c: w y 2");
     reads.replay(&mut follower).unwrap();
     follower.expect_more(false);
-    let FollowStatus::Inconclusive(doubt) = follower.look().unwrap() else { panic!("no doubt") };
+    let FollowStatus::Inconclusive(doubt) = follower.check().unwrap() else { panic!("no doubt") };
     let ask = |unended: &str| {
         let mut inquiry = HistoryQuery::new(&doubt, &follower).unwrap();
         let (mut batch, mut open) = (Batch::new(), Batch::new());
@@ -343,7 +343,7 @@ fn what_cannot_be_followed_is_said() {
 fn unfit(history: &History) -> Option<Unfit> {
     let mut follower = Follower::new(Level::Causal, CheckOptions::default(), 1).unwrap();
     history.replay(&mut follower).unwrap();
-    match follower.look().unwrap() {
+    match follower.check().unwrap() {
         FollowStatus::Unfit(unfit) => Some(unfit),
         _ => None,
     }

@@ -70,7 +70,7 @@ fn is_part(part: &History, whole: &History) {
 fn is_fit(history: &History) -> bool {
     let mut follower = Follower::new(Level::Causal, CheckOptions::default(), 1).unwrap();
     history.replay(&mut follower).unwrap();
-    !matches!(follower.look().unwrap(), FollowStatus::Unfit(_))
+    !matches!(follower.check().unwrap(), FollowStatus::Unfit(_))
 }
 
 #[test]

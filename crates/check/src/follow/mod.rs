@@ -272,7 +272,7 @@ impl Follower {
 
     /// Looks at what is new, and lets go what is settled. After a doubt, it has to
     /// [resume](Follower::resume) or to [go back](Follower::return_to).
-    pub fn look(&mut self) -> Result<FollowStatus, SinkError> {
+    pub fn check(&mut self) -> Result<FollowStatus, SinkError> {
         let (kept, new) = (std::mem::take(&mut self.known.kept), std::mem::take(&mut self.new));
         let names = (&mut self.keys, &mut self.known.tally);
         let mut window = Window::new(kept, new, names, self.known.arrived)?;

@@ -412,7 +412,7 @@ impl<'i> Following<'i> {
     /// written so far may still come.
     pub fn look_back(&mut self) -> Result<Step, FollowError> {
         self.follower.expect_more(false);
-        let look = self.follower.look()?;
+        let look = self.follower.check()?;
         self.follower.expect_more(true);
         self.clear_up(look, |proven| {
             let anomalies = proven.result.verdict.anomalies();
@@ -428,7 +428,7 @@ impl<'i> Following<'i> {
     }
 
     fn look(&mut self) -> Result<Step, FollowError> {
-        let look = self.follower.look()?;
+        let look = self.follower.check()?;
         if let (Some(order), Some(settled)) = (&mut self.order, self.follower.take_order()) {
             order.add(&settled).map_err(|error| failed(self.input.path, error))?;
         }
