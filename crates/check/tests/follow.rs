@@ -4,7 +4,7 @@
 
 use isolario_check::{
     CheckOptions, Checkpoint, FollowStatus, Follower, HistoryQuery, Inconclusive, ProvenResult,
-    QueryAnswer, Unfit, check,
+    QueryAnswer, Unfollowable, check,
 };
 use isolario_model::{
     AnomalyKind, Batch, History, Level, LevelResult, Op, OpInput, Outcome, TxnEnd, TxnId, TxnSink,
@@ -333,14 +333,14 @@ fn a_writer_that_has_not_ended_is_awaited() {
 fn what_cannot_be_followed_is_said() {
     assert!(Follower::new(Level::Linearizable, CheckOptions::default(), 1).is_none());
     let unfit = |text: &str| unfit(&isolario_oracle::history(text));
-    assert_eq!(unfit("a: append x 1"), Some(Unfit::Operation));
-    assert_eq!(unfit("a: w x nil"), Some(Unfit::WritesInitial));
-    assert_eq!(unfit("initial unwritten\n a: w x 1"), Some(Unfit::Initial));
+    assert_eq!(unfit("a: append x 1"), Some(Unfollowable::Operation));
+    assert_eq!(unfit("a: w x nil"), Some(Unfollowable::WritesInitial));
+    assert_eq!(unfit("initial unwritten\n a: w x 1"), Some(Unfollowable::Initial));
     assert_eq!(unfit("a: w x 1, r x 1"), None);
 }
 
 /// Why a history cannot be followed, if so.
-fn unfit(history: &History) -> Option<Unfit> {
+fn unfit(history: &History) -> Option<Unfollowable> {
     let mut follower = Follower::new(Level::Causal, CheckOptions::default(), 1).unwrap();
     history.replay(&mut follower).unwrap();
     match follower.check().unwrap() {

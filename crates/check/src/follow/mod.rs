@@ -39,7 +39,7 @@ use window::{Kept, Tally, Window};
 /// Why a history cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Unfit {
+pub enum Unfollowable {
     /// It has operations other than reads and writes of registers with values.
     Operation,
     /// Its format has another rule for initial values than one value for all keys.
@@ -60,7 +60,7 @@ pub enum FollowStatus {
     /// What is kept does not tell.
     Inconclusive(Box<Inconclusive>),
     /// The history cannot be followed.
-    Unfit(Unfit),
+    Unfit(Unfollowable),
 }
 
 /// What is kept does not show that the level holds, or shows that it does not.

@@ -6,7 +6,7 @@ use isolario_model::{
     SinkError, TxnId, TxnSink, TxnStart, Value, ValueId, ValueRef,
 };
 
-use super::Unfit;
+use super::Unfollowable;
 use super::excerpt::PartPositions;
 use super::retire::Settled;
 
@@ -226,21 +226,21 @@ impl Window {
     }
 
     /// Why this cannot be followed, if so.
-    pub(super) fn unfit(&self) -> Option<Unfit> {
+    pub(super) fn unfit(&self) -> Option<Unfollowable> {
         if !matches!(self.history.initial(), Initial::Value(_)) {
-            return Some(Unfit::Initial);
+            return Some(Unfollowable::Initial);
         }
         let kinds = self.history.op_kinds();
         let is_known =
             |kind: &OpKind| matches!(kind, OpKind::Read | OpKind::ReadUnobserved | OpKind::Write);
         if self.history.names_versions() || !kinds.iter().all(is_known) {
-            return Some(Unfit::Operation);
+            return Some(Unfollowable::Operation);
         }
         let mut ops = kinds.iter().zip(self.history.encoded_values());
         let writes_initial = |(kind, word): (&OpKind, &u64)| {
             *kind == OpKind::Write && *word == self.initial.to_bits()
         };
-        ops.any(writes_initial).then_some(Unfit::WritesInitial)
+        ops.any(writes_initial).then_some(Unfollowable::WritesInitial)
     }
 
     /// Tells reads of current versions as reads of initial ones.

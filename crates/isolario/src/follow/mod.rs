@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use isolario_check::{
     Census, CheckOptions, Figures, FollowStatus, Follower, HistoryQuery, Inconclusive,
-    PartPositions, ProvenResult, QueryAnswer, Unfit,
+    PartPositions, ProvenResult, QueryAnswer, Unfollowable,
 };
 use isolario_formats::{BadTimes, HistoryFormat, ReadError, Stream};
 use isolario_model::{
@@ -48,7 +48,7 @@ pub enum FollowError {
     Sink(#[from] SinkError),
     /// It is of a kind that cannot be followed.
     #[error("the history cannot be followed: {}", in_words(*.0))]
-    Unfit(Unfit),
+    Unfit(Unfollowable),
     /// Its format cannot be read piece by piece.
     #[error("{path}: the format ({format}) cannot be read incrementally", path = path.display())]
     Format {
@@ -75,10 +75,10 @@ fn failed(path: &Path, error: io::Error) -> FollowError {
     FollowError::Spill { path: path.to_owned(), error }
 }
 
-fn in_words(unfit: Unfit) -> &'static str {
+fn in_words(unfit: Unfollowable) -> &'static str {
     match unfit {
-        Unfit::Operation => "it has operations other than reads and writes of registers",
-        Unfit::Initial => "it does not state one initial value for all keys",
+        Unfollowable::Operation => "it has operations other than reads and writes of registers",
+        Unfollowable::Initial => "it does not state one initial value for all keys",
         _ => "a transaction writes the initial value",
     }
 }
