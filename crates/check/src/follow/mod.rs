@@ -112,7 +112,7 @@ pub struct Follower {
     /// The level by whose orders the level is shown to hold: it, or a stronger one.
     by: Level,
     /// The order of what is settled, since somebody took it last; none if nobody wants it.
-    order: Option<Vec<Settling>>,
+    order: Option<Vec<SettledPoint>>,
     /// Whether a transaction of the history has a time, also if none that is kept has.
     has_times: bool,
 }
@@ -144,7 +144,7 @@ impl Checkpoint {
 
 /// A moment in the order by which a level is satisfied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settling {
+pub struct SettledPoint {
     /// What a transaction does.
     pub step: SettlingStep,
     /// Its session, in the order in which they first came.
@@ -193,7 +193,7 @@ impl Follower {
 
     /// What has been settled of the order since it was taken last. When nothing more is to come, that is all of
     /// it. None where nobody wants it, and where it is open what reads saw: there it takes more than an order.
-    pub fn take_order(&mut self) -> Option<Vec<Settling>> {
+    pub fn take_order(&mut self) -> Option<Vec<SettledPoint>> {
         self.order.as_mut().map(std::mem::take)
     }
 
@@ -482,7 +482,11 @@ impl Follower {
             };
             if self.is_over || cut.is_settled(txn) {
                 let session = sessions[history.session_of(txn).index()];
-                order.push(Settling { step, session, index: window.origins[txn.index()].index });
+                order.push(SettledPoint {
+                    step,
+                    session,
+                    index: window.origins[txn.index()].index,
+                });
             }
         });
         if self.is_over && matches!(witness, Witness::Chosen { .. }) {

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use isolario_check::{Settling, SettlingStep};
+use isolario_check::{SettledPoint, SettlingStep};
 use isolario_model::Value;
 
 use super::sorted::private;
@@ -43,8 +43,8 @@ impl Order {
     }
 
     /// Adds what comes next.
-    pub(super) fn add(&mut self, moments: &[Settling]) -> io::Result<()> {
-        for Settling { step, session, index } in moments {
+    pub(super) fn add(&mut self, moments: &[SettledPoint]) -> io::Result<()> {
+        for SettledPoint { step, session, index } in moments {
             let place = index << STEP_BITS | *step as u64;
             self.file.write_all(&session.to_le_bytes())?;
             self.file.write_all(&place.to_le_bytes())?;
@@ -91,7 +91,7 @@ impl Order {
     }
 
     /// The moments, from the first to the last.
-    pub fn moments(&self) -> io::Result<impl Iterator<Item = io::Result<Settling>> + use<>> {
+    pub fn moments(&self) -> io::Result<impl Iterator<Item = io::Result<SettledPoint>> + use<>> {
         let mut file = BufReader::new(File::open(self.directory.join("order"))?);
         Ok((0..self.count).map(move |_| {
             let mut bytes = [0; BYTES];
@@ -102,7 +102,7 @@ impl Order {
             };
             let place = number(place);
             let step = STEPS[(place & 3).min(2) as usize];
-            Ok(Settling { step, session: number(session) as u32, index: place >> STEP_BITS })
+            Ok(SettledPoint { step, session: number(session) as u32, index: place >> STEP_BITS })
         }))
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use isolario_check::{Settling, SettlingStep};
+use isolario_check::{SettledPoint, SettlingStep};
 use isolario_model::{
     BatchEntries, Findings, History, Level, LevelNodes, LevelResult, SinkError, Verdict,
 };
@@ -268,7 +268,7 @@ fn firsts_of(order: &Order, sessions: &SessionDigests, firsts: &[u64]) -> Vec<u6
 
 /// The order of a level in positions. One of starts and commits has that form also where it is empty.
 fn moments(order: &Order, level: Level, firsts: Vec<u64>) -> io::Result<ProofOrder> {
-    let moment = move |settling: io::Result<Settling>| {
+    let moment = move |settling: io::Result<SettledPoint>| {
         let settling = settling?;
         let position = firsts[settling.session as usize] + settling.index;
         Ok(match settling.step {
