@@ -52,7 +52,7 @@ use isolario_model::{
 
 pub use follow::{
     Census, Checkpoint, Figures, FollowStatus, Follower, HistoryQuery, Inconclusive, PartPositions,
-    ProvenResult, QueryAnswer, SettledPoint, SettlingStep, Unfollowable,
+    PointKind, ProvenResult, QueryAnswer, SettledPoint, Unfollowable,
 };
 pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};
 pub use plan::{Checker, Plan, Why};

@@ -146,7 +146,7 @@ impl Checkpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettledPoint {
     /// What a transaction does.
-    pub step: SettlingStep,
+    pub step: PointKind,
     /// Its session, in the order in which they first came.
     pub session: u32,
     /// Its place in its session.
@@ -155,7 +155,7 @@ pub struct SettledPoint {
 
 /// What a transaction does at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SettlingStep {
+pub enum PointKind {
     /// It starts.
     Start,
     /// It commits.
@@ -476,9 +476,9 @@ impl Follower {
             .collect();
         for_each_point(witness, |moment| {
             let (txn, step) = match moment {
-                Moment::Start(txn) => (txn, SettlingStep::Start),
-                Moment::Commit(txn) => (txn, SettlingStep::Commit),
-                Moment::Both(txn) => (txn, SettlingStep::Both),
+                Moment::Start(txn) => (txn, PointKind::Start),
+                Moment::Commit(txn) => (txn, PointKind::Commit),
+                Moment::Both(txn) => (txn, PointKind::Both),
             };
             if self.is_over || cut.is_settled(txn) {
                 let session = sessions[history.session_of(txn).index()];

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use isolario_check::{SettledPoint, SettlingStep};
+use isolario_check::{PointKind, SettledPoint};
 use isolario_model::Value;
 
 use super::sorted::private;
@@ -14,7 +14,7 @@ use super::sorted::private;
 const BYTES: usize = 12;
 
 /// What a transaction does, in the lowest bits of its place.
-const STEPS: [SettlingStep; 3] = [SettlingStep::Start, SettlingStep::Commit, SettlingStep::Both];
+const STEPS: [PointKind; 3] = [PointKind::Start, PointKind::Commit, PointKind::Both];
 const STEP_BITS: u32 = 2;
 
 /// An order in a file of its own, which goes with it.
@@ -48,7 +48,7 @@ impl Order {
             let place = index << STEP_BITS | *step as u64;
             self.file.write_all(&session.to_le_bytes())?;
             self.file.write_all(&place.to_le_bytes())?;
-            self.in_points |= *step != SettlingStep::Both;
+            self.in_points |= *step != PointKind::Both;
         }
         self.count += moments.len() as u64;
         Ok(())

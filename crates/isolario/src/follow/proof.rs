@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use isolario_check::{SettledPoint, SettlingStep};
+use isolario_check::{PointKind, SettledPoint};
 use isolario_model::{
     BatchEntries, Findings, History, Level, LevelNodes, LevelResult, SinkError, Verdict,
 };
@@ -272,9 +272,9 @@ fn moments(order: &Order, level: Level, firsts: Vec<u64>) -> io::Result<ProofOrd
         let settling = settling?;
         let position = firsts[settling.session as usize] + settling.index;
         Ok(match settling.step {
-            SettlingStep::Start => Moment::Starts(position),
-            SettlingStep::Commit => Moment::Commits(position),
-            SettlingStep::Both => Moment::Takes(position),
+            PointKind::Start => Moment::Starts(position),
+            PointKind::Commit => Moment::Commits(position),
+            PointKind::Both => Moment::Takes(position),
         })
     };
     let moments = Box::new(order.moments()?.map(moment));
