@@ -51,8 +51,8 @@ use isolario_model::{
 };
 
 pub use follow::{
-    Census, Checkpoint, Figures, FollowStatus, Follower, HistoryQuery, Inconclusive, PartPositions,
-    PointKind, ProvenResult, QueryAnswer, SettledPoint, Unfollowable,
+    Census, Checkpoint, FollowStatus, Follower, HistoryCounts, HistoryQuery, Inconclusive,
+    PartPositions, PointKind, ProvenResult, QueryAnswer, SettledPoint, Unfollowable,
 };
 pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};
 pub use plan::{Checker, Plan, Why};

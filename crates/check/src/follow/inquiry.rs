@@ -14,7 +14,7 @@ use isolario_model::{
 };
 
 use super::excerpt::PartPositions;
-use super::window::{Census, Figures};
+use super::window::{Census, HistoryCounts};
 use super::{Follower, Inconclusive, level_for};
 use crate::{CheckOptions, check};
 
@@ -71,7 +71,7 @@ pub struct ProvenResult {
     /// What is said of the part, and so of the whole.
     pub result: LevelResult,
     /// How large the history is, as far as it was read.
-    pub figures: Figures,
+    pub figures: HistoryCounts,
 }
 
 impl HistoryQuery {

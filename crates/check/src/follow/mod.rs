@@ -33,7 +33,7 @@ use crate::{CheckOptions, Checker};
 pub use excerpt::PartPositions;
 pub use inquiry::{HistoryQuery, ProvenResult, QueryAnswer};
 use retire::{Cut, Moment, Settled, for_each_point};
-pub use window::{Census, Figures};
+pub use window::{Census, HistoryCounts};
 use window::{Kept, Tally, Window};
 
 /// Why a history cannot be followed.
@@ -233,7 +233,7 @@ impl Follower {
     }
 
     /// How large the history is, as far as it was looked at.
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> HistoryCounts {
         self.known.tally.figures(&self.keys)
     }
 

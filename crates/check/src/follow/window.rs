@@ -36,13 +36,13 @@ pub(super) struct Tally {
     sessions: NameTable,
     /// By session, how many transactions it had.
     counts: Vec<u64>,
-    figures: Figures,
+    figures: HistoryCounts,
 }
 
 /// How large a history is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Figures {
+pub struct HistoryCounts {
     /// Sessions.
     pub sessions: u64,
     /// Transactions, by outcome: committed, aborted, unknown.
@@ -93,7 +93,7 @@ impl Census {
     }
 
     /// How large the history is.
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> HistoryCounts {
         self.tally.figures(&self.keys)
     }
 }
@@ -125,9 +125,9 @@ impl Tally {
     }
 
     /// How large the history is, which has these keys.
-    pub(super) fn figures(&self, keys: &NameTable) -> Figures {
+    pub(super) fn figures(&self, keys: &NameTable) -> HistoryCounts {
         let (sessions, keys) = (self.sessions.len() as u64, keys.len() as u64);
-        Figures { sessions, keys, ..self.figures }
+        HistoryCounts { sessions, keys, ..self.figures }
     }
 
     /// Counts the transactions of a session but for the first few; says which number it has, and how many

@@ -5,7 +5,7 @@ use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 
-use isolario::check::{CheckOptions, Figures, Follower};
+use isolario::check::{CheckOptions, Follower, HistoryCounts};
 use isolario::follow::proof;
 use isolario::follow::spill::{self, Spilled};
 use isolario::follow::{FollowError, Settings};
@@ -150,7 +150,7 @@ pub(crate) fn tell(name: &str, spilled: &Spilled, console: &mut Console) {
 }
 
 /// How large the history is.
-pub(crate) fn size(figures: &Figures) -> Size {
+pub(crate) fn size(figures: &HistoryCounts) -> Size {
     let [committed, aborted, unknown] = figures.outcomes;
     let mut size = Size::default();
     (size.sessions, size.keys) = (figures.sessions, figures.keys);

@@ -19,7 +19,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use isolario_check::{
-    Census, CheckOptions, Figures, FollowStatus, Follower, HistoryQuery, Inconclusive,
+    Census, CheckOptions, FollowStatus, Follower, HistoryCounts, HistoryQuery, Inconclusive,
     PartPositions, ProvenResult, QueryAnswer, Unfollowable,
 };
 use isolario_formats::{BadTimes, HistoryFormat, ReadError, Stream};
@@ -267,7 +267,7 @@ pub struct Decided {
     /// Where the part is in the history.
     pub places: PartPositions,
     /// How large the history is, as far as it was read.
-    pub figures: Figures,
+    pub figures: HistoryCounts,
 }
 
 impl From<ProvenResult> for Decided {
@@ -489,7 +489,7 @@ impl<'i> Following<'i> {
 
     /// How many transactions may be in memory.
     fn most(&self) -> Option<usize> {
-        let Figures { operations, outcomes, .. } = self.follower.figures();
+        let HistoryCounts { operations, outcomes, .. } = self.follower.figures();
         let per_txn = (operations / outcomes.iter().sum::<u64>().max(1)).max(4);
         self.settings.memory.map(|bytes| (bytes / BYTES_PER_OPERATION / per_txn) as usize)
     }

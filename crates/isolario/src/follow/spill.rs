@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::path::Path;
 use std::rc::Rc;
 
-use isolario_check::{CheckOptions, Figures, HistoryQuery, PartPositions, check};
+use isolario_check::{CheckOptions, HistoryCounts, HistoryQuery, PartPositions, check};
 use isolario_model::{
     Engine, Findings, History, Level, LevelNodes, LevelResult, Verdict, VerdictKind, Witness,
 };
@@ -28,7 +28,7 @@ pub struct Spilled {
     /// order.
     pub orders: Vec<Option<Rc<Order>>>,
     /// How large the history is, as far as it was read.
-    pub figures: Figures,
+    pub figures: HistoryCounts,
     /// How many bytes were sorted on disk.
     pub bytes: u64,
     /// How often a level went back, to read some of the file again, or all of it.
@@ -48,7 +48,7 @@ pub fn decide(
     directory: &Path,
 ) -> Result<Spilled, FollowError> {
     let mut runs: Option<Rc<Runs>> = None;
-    let (mut figures, mut returns, mut restarts) = (Figures::default(), 0, 0);
+    let (mut figures, mut returns, mut restarts) = (HistoryCounts::default(), 0, 0);
     let mut found: Vec<Option<Shown>> = levels.iter().map(|_| None).collect();
     for at in stronger_first(levels) {
         if let Some(shown) = shown_by_stronger(at, levels, &found) {
