@@ -8,7 +8,7 @@ use crate::windows::{self, Windows};
 /// How much was looked at, at a time, to decide a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Plan {
+pub enum DecisionScope {
     /// An order that the history suggests was mended window by window until it gave all that the level
     /// demands.
     Windows,
@@ -45,36 +45,38 @@ impl Checker<'_> {
     }
 
     /// How a level was decided, given its answer.
-    pub fn plan(&self, result: &LevelResult) -> Plan {
+    pub fn plan(&self, result: &LevelResult) -> DecisionScope {
         let (level, in_time) = (result.level, result.level.shape().real_time);
         match (result.verdict.kind(), result.engine) {
-            (VerdictKind::Satisfied, _) if self.by_serial_order(level).is_some() => Plan::Windows,
+            (VerdictKind::Satisfied, _) if self.by_serial_order(level).is_some() => {
+                DecisionScope::Windows
+            }
             (kind, Engine::Strong { .. })
                 if self.engines().is_ok_and(|engines| engines.searched_by_windows(level)) =>
             {
                 match kind {
-                    VerdictKind::Violated => Plan::Window,
-                    _ => Plan::Windows,
+                    VerdictKind::Violated => DecisionScope::Window,
+                    _ => DecisionScope::Windows,
                 }
             }
-            (VerdictKind::Violated, _) => Plan::Whole(Why::Violated),
-            (_, Engine::Strong { .. }) => Plan::Whole(Why::Search),
+            (VerdictKind::Violated, _) => DecisionScope::Whole(Why::Violated),
+            (_, Engine::Strong { .. }) => DecisionScope::Whole(Why::Search),
             (VerdictKind::Satisfied, Engine::Weak) if level != Level::CutIsolation => {
                 let engines = self.engines().ok();
                 match engines.is_some_and(|engines| engines.weak.is_by_windows(level)) {
-                    true => Plan::Windows,
-                    false => Plan::Whole(Why::Denied),
+                    true => DecisionScope::Windows,
+                    false => DecisionScope::Whole(Why::Denied),
                 }
             }
             (VerdictKind::Satisfied, Engine::Mini) => {
                 let mini = self.engines().ok().and_then(|engines| self.mini(engines).ok());
                 match mini.and_then(|mini| mini.is_by_windows(in_time)) {
-                    Some(true) => Plan::Windows,
-                    Some(false) => Plan::Whole(Why::RealTime),
-                    None => Plan::Whole(Why::NoSerialOrder),
+                    Some(true) => DecisionScope::Windows,
+                    Some(false) => DecisionScope::Whole(Why::RealTime),
+                    None => DecisionScope::Whole(Why::NoSerialOrder),
                 }
             }
-            _ => Plan::Whole(Why::NoOrder),
+            _ => DecisionScope::Whole(Why::NoOrder),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolario::check::{
-    self, CheckOptions, Checker, Plan, RankedBy, Stop, Why, WindowSizes, Windows,
+    self, CheckOptions, Checker, DecisionScope, RankedBy, Stop, Why, WindowSizes, Windows,
 };
 use isolario::db::Claim;
 use isolario::model::{
@@ -483,10 +483,10 @@ fn in_words(windows: &Windows) -> String {
 }
 
 /// How a level was decided.
-fn plan_in_words(plan: Plan) -> &'static str {
+fn plan_in_words(plan: DecisionScope) -> &'static str {
     let why = match plan {
-        Plan::Whole(why) => why,
-        Plan::Window => {
+        DecisionScope::Whole(why) => why,
+        DecisionScope::Window => {
             return "decided in one segment: its transactions have no valid order, whatever the others do";
         }
         _ => {
