@@ -55,7 +55,7 @@ pub use follow::{
     PartPositions, PointKind, ProvenResult, QueryAnswer, SettledPoint, Unfollowable,
 };
 pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};
-pub use plan::{Checker, DecisionScope, Why};
+pub use plan::{Checker, DecisionScope, WholeReason};
 pub use progress::{Phase, Progress, Watcher};
 pub use stop::Stop;
 pub use windows::{RankedBy, WindowSizes, Windows};

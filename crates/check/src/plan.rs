@@ -3,7 +3,7 @@
 mod otherwise;
 mod split;
 
-pub use split::{DecisionScope, Why};
+pub use split::{DecisionScope, WholeReason};
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -15,13 +15,13 @@ pub enum DecisionScope {
     /// A window of such an order, whose transactions have no order whatever the others do.
     Window,
     /// Everything at once.
-    Whole(Why),
+    Whole(WholeReason),
 }
 
 /// Why everything was looked at, at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum WholeReason {
     /// Something is wrong, and is looked for everywhere.
     Violated,
     /// What the level demands denies too much of the order that the history suggests.
@@ -59,24 +59,24 @@ impl Checker<'_> {
                     _ => DecisionScope::Windows,
                 }
             }
-            (VerdictKind::Violated, _) => DecisionScope::Whole(Why::Violated),
-            (_, Engine::Strong { .. }) => DecisionScope::Whole(Why::Search),
+            (VerdictKind::Violated, _) => DecisionScope::Whole(WholeReason::Violated),
+            (_, Engine::Strong { .. }) => DecisionScope::Whole(WholeReason::Search),
             (VerdictKind::Satisfied, Engine::Weak) if level != Level::CutIsolation => {
                 let engines = self.engines().ok();
                 match engines.is_some_and(|engines| engines.weak.is_by_windows(level)) {
                     true => DecisionScope::Windows,
-                    false => DecisionScope::Whole(Why::Denied),
+                    false => DecisionScope::Whole(WholeReason::Denied),
                 }
             }
             (VerdictKind::Satisfied, Engine::Mini) => {
                 let mini = self.engines().ok().and_then(|engines| self.mini(engines).ok());
                 match mini.and_then(|mini| mini.is_by_windows(in_time)) {
                     Some(true) => DecisionScope::Windows,
-                    Some(false) => DecisionScope::Whole(Why::RealTime),
-                    None => DecisionScope::Whole(Why::NoSerialOrder),
+                    Some(false) => DecisionScope::Whole(WholeReason::RealTime),
+                    None => DecisionScope::Whole(WholeReason::NoSerialOrder),
                 }
             }
-            _ => DecisionScope::Whole(Why::NoOrder),
+            _ => DecisionScope::Whole(WholeReason::NoOrder),
         }
     }
 }

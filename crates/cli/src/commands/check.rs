@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolario::check::{
-    self, CheckOptions, Checker, DecisionScope, RankedBy, Stop, Why, WindowSizes, Windows,
+    self, CheckOptions, Checker, DecisionScope, RankedBy, Stop, WholeReason, WindowSizes, Windows,
 };
 use isolario::db::Claim;
 use isolario::model::{
@@ -494,15 +494,19 @@ fn plan_in_words(plan: DecisionScope) -> &'static str {
         }
     };
     match why {
-        Why::Violated => "decided on the full history, to find all anomalies of a violated level",
-        Why::Denied => {
+        WholeReason::Violated => {
+            "decided on the full history, to find all anomalies of a violated level"
+        }
+        WholeReason::Denied => {
             "decided on the full history: too much of the recorded order contradicts the level"
         }
-        Why::RealTime => {
+        WholeReason::RealTime => {
             "decided on the full history: the order repaired segment by segment contradicts real time"
         }
-        Why::NoSerialOrder => "decided on the full history: the transactions have no serial order",
-        Why::Search => {
+        WholeReason::NoSerialOrder => {
+            "decided on the full history: the transactions have no serial order"
+        }
+        WholeReason::Search => {
             "decided on the full history, in independent parts: the segments are too large to search the choices \
              that blind writes leave"
         }
