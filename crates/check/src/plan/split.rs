@@ -11,7 +11,7 @@ use crate::windows::{self, Windows};
 pub enum DecisionScope {
     /// An order that the history suggests was mended window by window until it gave all that the level
     /// demands.
-    Windows,
+    Segments,
     /// A window of such an order, whose transactions have no order whatever the others do.
     Window,
     /// Everything at once.
@@ -49,14 +49,14 @@ impl Checker<'_> {
         let (level, in_time) = (result.level, result.level.shape().real_time);
         match (result.verdict.kind(), result.engine) {
             (VerdictKind::Satisfied, _) if self.by_serial_order(level).is_some() => {
-                DecisionScope::Windows
+                DecisionScope::Segments
             }
             (kind, Engine::Strong { .. })
                 if self.engines().is_ok_and(|engines| engines.searched_by_windows(level)) =>
             {
                 match kind {
                     VerdictKind::Violated => DecisionScope::Window,
-                    _ => DecisionScope::Windows,
+                    _ => DecisionScope::Segments,
                 }
             }
             (VerdictKind::Violated, _) => DecisionScope::Whole(WholeReason::Violated),
@@ -64,14 +64,14 @@ impl Checker<'_> {
             (VerdictKind::Satisfied, Engine::Weak) if level != Level::CutIsolation => {
                 let engines = self.engines().ok();
                 match engines.is_some_and(|engines| engines.weak.is_by_windows(level)) {
-                    true => DecisionScope::Windows,
+                    true => DecisionScope::Segments,
                     false => DecisionScope::Whole(WholeReason::Denied),
                 }
             }
             (VerdictKind::Satisfied, Engine::Mini) => {
                 let mini = self.engines().ok().and_then(|engines| self.mini(engines).ok());
                 match mini.and_then(|mini| mini.is_by_windows(in_time)) {
-                    Some(true) => DecisionScope::Windows,
+                    Some(true) => DecisionScope::Segments,
                     Some(false) => DecisionScope::Whole(WholeReason::RealTime),
                     None => DecisionScope::Whole(WholeReason::NoSerialOrder),
                 }
