@@ -13,7 +13,7 @@ pub enum DecisionScope {
     /// demands.
     Segments,
     /// A window of such an order, whose transactions have no order whatever the others do.
-    Window,
+    Segment,
     /// Everything at once.
     Whole(WholeReason),
 }
@@ -55,7 +55,7 @@ impl Checker<'_> {
                 if self.engines().is_ok_and(|engines| engines.searched_by_windows(level)) =>
             {
                 match kind {
-                    VerdictKind::Violated => DecisionScope::Window,
+                    VerdictKind::Violated => DecisionScope::Segment,
                     _ => DecisionScope::Segments,
                 }
             }

@@ -486,7 +486,7 @@ fn in_words(windows: &Windows) -> String {
 fn plan_in_words(plan: DecisionScope) -> &'static str {
     let why = match plan {
         DecisionScope::Whole(why) => why,
-        DecisionScope::Window => {
+        DecisionScope::Segment => {
             return "decided in one segment: its transactions have no valid order, whatever the others do";
         }
         _ => {
