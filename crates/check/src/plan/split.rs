@@ -45,7 +45,7 @@ impl Checker<'_> {
     }
 
     /// How a level was decided, given its answer.
-    pub fn plan(&self, result: &LevelResult) -> DecisionScope {
+    pub fn decision_scope(&self, result: &LevelResult) -> DecisionScope {
         let (level, in_time) = (result.level, result.level.shape().real_time);
         match (result.verdict.kind(), result.engine) {
             (VerdictKind::Satisfied, _) if self.by_serial_order(level).is_some() => {

@@ -138,7 +138,7 @@ impl Checking<'_> {
                 };
                 if console.verbose {
                     results.iter().for_each(|result| {
-                        let plan = plan_in_words(checker.plan(result));
+                        let plan = plan_in_words(checker.decision_scope(result));
                         console.detail(&format!("{name}: {}: {plan}", result.level));
                     });
                 }
