@@ -58,7 +58,7 @@ pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};
 pub use plan::{Checker, DecisionScope, WholeReason};
 pub use progress::{Phase, Progress, Watcher};
 pub use stop::Stop;
-pub use windows::{RankedBy, WindowSizes, Windows};
+pub use windows::{RankedBy, Segmentation, WindowSizes};
 
 /// How to read a history.
 #[derive(Clone, Debug)]

@@ -29,7 +29,7 @@ pub enum RankedBy {
 /// How a history splits into windows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Windows {
+pub struct Segmentation {
     /// What transactions were ranked by.
     pub ranked_by: RankedBy,
     /// Whether anti-dependencies are among the edges. They are known where every write follows a read
@@ -69,7 +69,7 @@ impl WindowSizes {
 }
 
 /// Measures the windows of a history.
-pub(crate) fn measure(resolved: &Arc<Resolved<'_>>) -> Windows {
+pub(crate) fn measure(resolved: &Arc<Resolved<'_>>) -> Segmentation {
     let Dependencies { history, reads, .. } = &resolved.dependencies;
     let txns = history.txn_count();
     let overwrites = Overwrites::new(Arc::clone(resolved)).ok();
@@ -83,7 +83,7 @@ pub(crate) fn measure(resolved: &Arc<Resolved<'_>>) -> Windows {
     let split = Split { waits: &waits, overtaken: &overtaken };
     let ranks = Ranks::new(resolved);
     let counts = |txn: u32| reads.is_kept(TxnId(txn));
-    Windows {
+    Segmentation {
         ranked_by: ranks.by,
         with_anti_dependencies: overwrites.is_some(),
         transactions: sizes(&ranks.transactions(), &serial, counts),
@@ -319,7 +319,7 @@ mod tests {
         assert!(cyclic > 100 && split > 100, "{cyclic} {split}");
     }
 
-    fn windows(history: &History) -> Windows {
+    fn windows(history: &History) -> Segmentation {
         measure(&Arc::new(Resolved::new(history, &CheckOptions::default())))
     }
 

@@ -3,7 +3,7 @@
 use isolario_model::{Engine, Level, LevelResult, VerdictKind};
 
 use super::Checker;
-use crate::windows::{self, Windows};
+use crate::windows::{self, Segmentation};
 
 /// How much was looked at, at a time, to decide a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub enum WholeReason {
 impl Checker<'_> {
     /// How the history splits into windows: parts that are not in order by themselves, and in one of
     /// which every cycle lies. None where it has operations other than those on registers and lists.
-    pub fn windows(&self) -> Option<Windows> {
+    pub fn windows(&self) -> Option<Segmentation> {
         self.engines().ok().map(|engines| windows::measure(&engines.resolved))
     }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolario::check::{
-    self, CheckOptions, Checker, DecisionScope, RankedBy, Stop, WholeReason, WindowSizes, Windows,
+    self, CheckOptions, Checker, DecisionScope, RankedBy, Segmentation, Stop, WholeReason,
+    WindowSizes,
 };
 use isolario::db::Claim;
 use isolario::model::{
@@ -455,7 +456,7 @@ impl Checking<'_> {
 }
 
 /// How a history splits into windows.
-fn in_words(windows: &Windows) -> String {
+fn in_words(windows: &Segmentation) -> String {
     let by = match windows.ranked_by {
         RankedBy::Stamps => "the database's timestamps",
         RankedBy::FinishTimes => "finish times",
