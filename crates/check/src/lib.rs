@@ -58,7 +58,7 @@ pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};
 pub use plan::{Checker, DecisionScope, WholeReason};
 pub use progress::{Phase, Progress, Watcher};
 pub use stop::Stop;
-pub use windows::{RankedBy, Segmentation, WindowSizes};
+pub use windows::{RankedBy, SegmentSizes, Segmentation};
 
 /// How to read a history.
 #[derive(Clone, Debug)]

@@ -36,16 +36,16 @@ pub struct Segmentation {
     /// of its key; elsewhere there are session order, reads and what lists show.
     pub with_anti_dependencies: bool,
     /// With one node per transaction.
-    pub transactions: WindowSizes,
+    pub transactions: SegmentSizes,
     /// With two nodes per transaction, its start and its commit.
-    pub moments: WindowSizes,
+    pub moments: SegmentSizes,
 }
 
 /// How many windows there are, and how large. Sizes are in nodes that count: transactions that
 /// committed or that somebody read from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct WindowSizes {
+pub struct SegmentSizes {
     /// Nodes, whether in a window or not.
     pub nodes: usize,
     /// Windows.
@@ -56,7 +56,7 @@ pub struct WindowSizes {
     pub inside: usize,
 }
 
-impl WindowSizes {
+impl SegmentSizes {
     /// Nodes of a window on average; none where there is no window.
     pub fn mean(&self) -> Option<f64> {
         (self.windows > 0).then(|| self.inside as f64 / self.windows as f64)
@@ -96,7 +96,7 @@ fn sizes(
     order: &Order,
     graph: &(impl InEdges + Sync),
     counts: impl Fn(u32) -> bool + Sync,
-) -> WindowSizes {
+) -> SegmentSizes {
     let place = |node: u32| order.places()[node as usize];
     let leading_back = |node: &u32| {
         let node = *node;
@@ -105,7 +105,7 @@ fn sizes(
     };
     let denied: Vec<(u32, u32)> = order.nodes().par_iter().flat_map_iter(leading_back).collect();
     let counted = |nodes: &[u32]| nodes.iter().filter(|node| counts(**node)).count();
-    let mut sizes = WindowSizes { nodes: counted(order.nodes()), ..WindowSizes::default() };
+    let mut sizes = SegmentSizes { nodes: counted(order.nodes()), ..SegmentSizes::default() };
     for window in order.stretches(&denied) {
         let size = counted(&order.nodes()[window]);
         sizes.windows += 1;
@@ -356,7 +356,7 @@ mod tests {
     fn what_is_in_order_is_in_no_window() {
         let windows = windows(&history("a: w x 1\n a: r x 1, w x 2\n a: r x 2"));
         assert_eq!(windows.transactions.windows, 0);
-        assert_eq!(windows.moments, WindowSizes { nodes: 6, ..WindowSizes::default() });
+        assert_eq!(windows.moments, SegmentSizes { nodes: 6, ..SegmentSizes::default() });
         assert!(windows.with_anti_dependencies);
         assert_eq!(windows.transactions.mean(), None);
     }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolario::check::{
-    self, CheckOptions, Checker, DecisionScope, RankedBy, Segmentation, Stop, WholeReason,
-    WindowSizes,
+    self, CheckOptions, Checker, DecisionScope, RankedBy, SegmentSizes, Segmentation, Stop,
+    WholeReason,
 };
 use isolario::db::Claim;
 use isolario::model::{
@@ -466,7 +466,7 @@ fn in_words(windows: &Segmentation) -> String {
         true => "session order, reads and anti-dependencies",
         false => "session order and reads",
     };
-    let sizes = |sizes: &WindowSizes, what: &str| match sizes.mean() {
+    let sizes = |sizes: &SegmentSizes, what: &str| match sizes.mean() {
         None => format!("no segment of {what}"),
         Some(mean) => format!(
             "{} {} of {what} (largest {}, mean {mean:.1}; {:.1}% of all)",
