@@ -38,7 +38,7 @@ pub struct Segmentation {
     /// With one node per transaction.
     pub transactions: SegmentSizes,
     /// With two nodes per transaction, its start and its commit.
-    pub moments: SegmentSizes,
+    pub points: SegmentSizes,
 }
 
 /// How many windows there are, and how large. Sizes are in nodes that count: transactions that
@@ -87,7 +87,7 @@ pub(crate) fn measure(resolved: &Arc<Resolved<'_>>) -> Segmentation {
         ranked_by: ranks.by,
         with_anti_dependencies: overwrites.is_some(),
         transactions: sizes(&ranks.transactions(), &serial, counts),
-        moments: sizes(&ranks.moments(), &split, |moment| counts(txn_of(moment))),
+        points: sizes(&ranks.moments(), &split, |moment| counts(txn_of(moment))),
     }
 }
 
@@ -356,7 +356,7 @@ mod tests {
     fn what_is_in_order_is_in_no_window() {
         let windows = windows(&history("a: w x 1\n a: r x 1, w x 2\n a: r x 2"));
         assert_eq!(windows.transactions.windows, 0);
-        assert_eq!(windows.moments, SegmentSizes { nodes: 6, ..SegmentSizes::default() });
+        assert_eq!(windows.points, SegmentSizes { nodes: 6, ..SegmentSizes::default() });
         assert!(windows.with_anti_dependencies);
         assert_eq!(windows.transactions.mean(), None);
     }
@@ -365,7 +365,7 @@ mod tests {
     fn a_coarse_clock_makes_no_windows() {
         let windows =
             windows(&history("a [1, 1]: w x 1\n b [1, 1]: r x 1, w x 2\n b [1, 1]: r x 2"));
-        assert_eq!((windows.transactions.windows, windows.moments.windows), (0, 0));
+        assert_eq!((windows.transactions.windows, windows.points.windows), (0, 0));
     }
 
     #[test]
@@ -376,13 +376,13 @@ mod tests {
         let windows = windows(&history(text));
         assert_eq!(windows.ranked_by, RankedBy::FinishTimes);
         assert_eq!(windows.transactions.largest, 3);
-        assert_eq!(windows.moments.windows, 0, "{windows:?}");
+        assert_eq!(windows.points.windows, 0, "{windows:?}");
     }
 
     #[test]
     fn an_unknown_outcome_ranks_before_its_first_reader() {
         let text = "a unknown [1, ?]: w x 1\n b [2, 3]: r x 1, w x 2\n b [4, 5]: r x 2, w x 3";
         let windows = windows(&history(text));
-        assert_eq!((windows.transactions.windows, windows.moments.windows), (0, 0));
+        assert_eq!((windows.transactions.windows, windows.points.windows), (0, 0));
     }
 }

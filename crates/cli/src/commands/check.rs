@@ -478,7 +478,7 @@ fn in_words(windows: &Segmentation) -> String {
     };
     let (one, two) = (
         sizes(&windows.transactions, "transactions"),
-        sizes(&windows.moments, "starts and commits"),
+        sizes(&windows.points, "starts and commits"),
     );
     format!("ordered by {by}, {edges} lead back in {one}; {two}")
 }
