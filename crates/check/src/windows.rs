@@ -49,7 +49,7 @@ pub struct SegmentSizes {
     /// Nodes, whether in a window or not.
     pub nodes: usize,
     /// Windows.
-    pub windows: usize,
+    pub segments: usize,
     /// Nodes of the largest window.
     pub largest: usize,
     /// Nodes that are in some window.
@@ -59,7 +59,7 @@ pub struct SegmentSizes {
 impl SegmentSizes {
     /// Nodes of a window on average; none where there is no window.
     pub fn mean(&self) -> Option<f64> {
-        (self.windows > 0).then(|| self.inside as f64 / self.windows as f64)
+        (self.segments > 0).then(|| self.inside as f64 / self.segments as f64)
     }
 
     /// The share of the nodes that are in some window.
@@ -108,7 +108,7 @@ fn sizes(
     let mut sizes = SegmentSizes { nodes: counted(order.nodes()), ..SegmentSizes::default() };
     for window in order.stretches(&denied) {
         let size = counted(&order.nodes()[window]);
-        sizes.windows += 1;
+        sizes.segments += 1;
         sizes.largest = sizes.largest.max(size);
         sizes.inside += size;
     }
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn what_is_in_order_is_in_no_window() {
         let windows = windows(&history("a: w x 1\n a: r x 1, w x 2\n a: r x 2"));
-        assert_eq!(windows.transactions.windows, 0);
+        assert_eq!(windows.transactions.segments, 0);
         assert_eq!(windows.points, SegmentSizes { nodes: 6, ..SegmentSizes::default() });
         assert!(windows.with_anti_dependencies);
         assert_eq!(windows.transactions.mean(), None);
@@ -365,7 +365,7 @@ mod tests {
     fn a_coarse_clock_makes_no_windows() {
         let windows =
             windows(&history("a [1, 1]: w x 1\n b [1, 1]: r x 1, w x 2\n b [1, 1]: r x 2"));
-        assert_eq!((windows.transactions.windows, windows.points.windows), (0, 0));
+        assert_eq!((windows.transactions.segments, windows.points.segments), (0, 0));
     }
 
     #[test]
@@ -376,13 +376,13 @@ mod tests {
         let windows = windows(&history(text));
         assert_eq!(windows.ranked_by, RankedBy::FinishTimes);
         assert_eq!(windows.transactions.largest, 3);
-        assert_eq!(windows.points.windows, 0, "{windows:?}");
+        assert_eq!(windows.points.segments, 0, "{windows:?}");
     }
 
     #[test]
     fn an_unknown_outcome_ranks_before_its_first_reader() {
         let text = "a unknown [1, ?]: w x 1\n b [2, 3]: r x 1, w x 2\n b [4, 5]: r x 2, w x 3";
         let windows = windows(&history(text));
-        assert_eq!((windows.transactions.windows, windows.points.windows), (0, 0));
+        assert_eq!((windows.transactions.segments, windows.points.segments), (0, 0));
     }
 }

@@ -470,8 +470,8 @@ fn in_words(windows: &Segmentation) -> String {
         None => format!("no segment of {what}"),
         Some(mean) => format!(
             "{} {} of {what} (largest {}, mean {mean:.1}; {:.1}% of all)",
-            grouped(sizes.windows as u64),
-            if sizes.windows == 1 { "segment" } else { "segments" },
+            grouped(sizes.segments as u64),
+            if sizes.segments == 1 { "segment" } else { "segments" },
             grouped(sizes.largest as u64),
             sizes.share() * 100.0
         ),
