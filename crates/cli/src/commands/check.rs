@@ -122,7 +122,7 @@ impl Checking<'_> {
                 let progress = (!console.quiet).then(|| Progress::of_check(&mut options));
                 let checker = Checker::new(&loaded.history, options.clone());
                 if console.verbose
-                    && let Some(windows) = checker.windows()
+                    && let Some(windows) = checker.segmentation()
                 {
                     console.detail(&format!("{name}: {}", in_words(&windows)));
                 }
