@@ -56,7 +56,7 @@ pub use follow::{
 };
 pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};
 pub use plan::{Checker, DecisionScope, WholeReason};
-pub use progress::{Phase, Progress, Watcher};
+pub use progress::{LevelProgress, Phase, Watcher};
 pub use stop::Stop;
 pub use windows::{RankedBy, SegmentSizes, Segmentation};
 

@@ -32,7 +32,7 @@ impl Phase {
 /// A glance at a level that is being decided by search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Progress {
+pub struct LevelProgress {
     /// The level.
     pub level: Level,
     /// What is being done.
@@ -46,7 +46,7 @@ pub struct Progress {
 }
 
 /// Unwinding across it does no harm: it is given a copy of a few numbers.
-type Tell = dyn Fn(&Progress) + Send + Sync + UnwindSafe + RefUnwindSafe;
+type Tell = dyn Fn(&LevelProgress) + Send + Sync + UnwindSafe + RefUnwindSafe;
 
 /// Who is told now and then, and from several threads, how far a level has come that needs search.
 #[derive(Clone, Default)]
@@ -55,12 +55,12 @@ pub struct Watcher(Option<Arc<Tell>>);
 impl Watcher {
     /// Calls a function.
     pub fn new(
-        tell: impl Fn(&Progress) + Send + Sync + UnwindSafe + RefUnwindSafe + 'static,
+        tell: impl Fn(&LevelProgress) + Send + Sync + UnwindSafe + RefUnwindSafe + 'static,
     ) -> Self {
         Watcher(Some(Arc::new(tell)))
     }
 
-    pub(crate) fn tell(&self, progress: &Progress) {
+    pub(crate) fn tell(&self, progress: &LevelProgress) {
         if let Some(tell) = &self.0 {
             tell(progress);
         }

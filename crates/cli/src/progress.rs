@@ -92,7 +92,7 @@ impl Drop for Progress {
 }
 
 /// How far a check has come, in words.
-fn line(at: &check::Progress) -> String {
+fn line(at: &check::LevelProgress) -> String {
     let (level, phase) = (at.level, at.phase.name());
     let mut line = format!("checking {level}: {phase}, {} of {} pairs", at.decided, at.pairs);
     if at.conflicts > 0 {

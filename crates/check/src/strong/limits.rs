@@ -8,7 +8,7 @@ use isolario_model::{Level, Limit, SearchParts, SearchProgress, Undecided, Verdi
 
 use super::parts::Part;
 use super::problem::Problem;
-use crate::{CheckOptions, Phase, Progress};
+use crate::{CheckOptions, LevelProgress, Phase};
 
 /// How large an argument may grow where memory has no limit.
 const LARGEST_PROOF: u64 = 1 << 30;
@@ -57,7 +57,7 @@ impl<'o> Limits<'o> {
     /// Tells how far the level has come.
     pub(crate) fn tell(&self, phase: Phase, decided: u64, pairs: u64, conflicts: u64) {
         let level = self.level;
-        self.options.watcher.tell(&Progress { level, phase, decided, pairs, conflicts });
+        self.options.watcher.tell(&LevelProgress { level, phase, decided, pairs, conflicts });
     }
 }
 
