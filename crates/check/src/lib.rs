@@ -57,7 +57,7 @@ pub use follow::{
 pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};
 pub use plan::{Checker, DecisionScope, WholeReason};
 pub use progress::{LevelProgress, Phase, Watcher};
-pub use stop::Stop;
+pub use stop::StopFlag;
 pub use windows::{RankedBy, SegmentSizes, Segmentation};
 
 /// How to read a history.
@@ -96,7 +96,7 @@ pub struct CheckOptions {
     /// Transactions of unknown outcome that are taken to have committed.
     committed: Vec<TxnId>,
     /// Ends the check early if it is asked to.
-    pub stop: Stop,
+    pub stop: StopFlag,
     /// Who is told how far the check has come.
     pub watcher: Watcher,
 }
@@ -116,7 +116,7 @@ impl Default for CheckOptions {
             minimize: true,
             by_incarnation: false,
             committed: Vec::new(),
-            stop: Stop::default(),
+            stop: StopFlag::default(),
             watcher: Watcher::default(),
         }
     }
@@ -179,7 +179,7 @@ impl CheckOptions {
 
     /// With a handle that ends the check early.
     #[must_use]
-    pub fn with_stop(self, stop: Stop) -> Self {
+    pub fn with_stop(self, stop: StopFlag) -> Self {
         CheckOptions { stop, ..self }
     }
 

@@ -8,9 +8,9 @@ use isolario_model::{Engine, Level, LevelResult, Limit, Undecided, Verdict};
 /// Asks a check to end early, from another thread: what is decided by then stays decided, and the
 /// rest is undecided. Clones ask the same check.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct StopFlag(Arc<AtomicBool>);
 
-impl Stop {
+impl StopFlag {
     /// Asks.
     pub fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use isolario::check::Stop;
+use isolario::check::StopFlag;
 use isolario::run::{Handle, Stage};
 
 use crate::exit::leave;
@@ -31,7 +31,7 @@ enum GoingOn {
     /// A run against a database.
     Run(Handle),
     /// A check.
-    Check(Stop),
+    Check(StopFlag),
 }
 
 /// A process has one handler of signals, and so one state.
@@ -61,8 +61,8 @@ impl Interrupt {
     }
 
     /// A check that Ctrl-C ends.
-    pub(crate) fn stop(&self) -> Stop {
-        let stop = Stop::default();
+    pub(crate) fn stop(&self) -> StopFlag {
+        let stop = StopFlag::default();
         *self.shared.going_on() = GoingOn::Check(stop.clone());
         stop
     }

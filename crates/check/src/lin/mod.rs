@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_search_that_is_asked_to_stop_does_at_its_first_step() {
-        let stop = crate::Stop::default();
+        let stop = crate::StopFlag::default();
         let limits = Limits { stop: Some(&stop), ..Limits::default() };
         let (start, finish, must) = (0, 1, true);
         let call = Call { op: OpId(0), start, finish, action: Action::Write(1), must };

@@ -15,7 +15,7 @@ use isolario_model::Limit;
 use rustc_hash::FxHashMap;
 
 use super::calls::{Action, Call};
-use crate::Stop;
+use crate::StopFlag;
 
 /// When to give up.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,7 +27,7 @@ pub(super) struct Limits<'o> {
     /// How many ways it may look at.
     pub(super) ways: Option<u64>,
     /// Who may ask to end.
-    pub(super) stop: Option<&'o Stop>,
+    pub(super) stop: Option<&'o StopFlag>,
 }
 
 /// What came of a search.
@@ -222,7 +222,7 @@ impl<'c> Search<'c> {
         if self.looked_at % 1024 != 1 {
             return Ok(());
         }
-        if self.limits.stop.is_some_and(Stop::is_asked) {
+        if self.limits.stop.is_some_and(StopFlag::is_asked) {
             return Err(Limit::Interrupted);
         }
         // A way has two short lists of its own, and stands in a table.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolario::check::{
-    self, CheckOptions, Checker, DecisionScope, RankedBy, SegmentSizes, Segmentation, Stop,
+    self, CheckOptions, Checker, DecisionScope, RankedBy, SegmentSizes, Segmentation, StopFlag,
     WholeReason,
 };
 use isolario::db::Claim;
@@ -84,7 +84,7 @@ pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Fail
 struct Checking<'c> {
     config: &'c Check,
     /// Asked when the run is interrupted.
-    stop: Stop,
+    stop: StopFlag,
     renderer: Box<dyn Renderer>,
     files: Files<'c>,
     summary: Summary,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use isolario_check::Stop;
+use isolario_check::StopFlag;
 use isolario_db::Control;
 use isolario_model::StopReason;
 
@@ -19,7 +19,7 @@ struct State {
     stage: Stage,
     interrupted: bool,
     control: Arc<Control>,
-    stop: Stop,
+    stop: StopFlag,
 }
 
 /// How far a run has come.
@@ -78,10 +78,10 @@ impl Handle {
     }
 
     /// The check begins: another interruption ends it.
-    pub(super) fn begin_checking(&self) -> Stop {
+    pub(super) fn begin_checking(&self) -> StopFlag {
         let mut state = self.state();
         state.stage = Stage::Checking;
-        state.stop = Stop::default();
+        state.stop = StopFlag::default();
         state.stop.clone()
     }
 
