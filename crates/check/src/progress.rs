@@ -60,7 +60,7 @@ impl Watcher {
         Watcher(Some(Arc::new(tell)))
     }
 
-    pub(crate) fn tell(&self, progress: &LevelProgress) {
+    pub(crate) fn report(&self, progress: &LevelProgress) {
         if let Some(tell) = &self.0 {
             tell(progress);
         }

@@ -57,7 +57,7 @@ impl<'o> Limits<'o> {
     /// Tells how far the level has come.
     pub(crate) fn tell(&self, phase: Phase, decided: u64, pairs: u64, conflicts: u64) {
         let level = self.level;
-        self.options.watcher.tell(&LevelProgress { level, phase, decided, pairs, conflicts });
+        self.options.watcher.report(&LevelProgress { level, phase, decided, pairs, conflicts });
     }
 }
 
