@@ -54,7 +54,7 @@ fn compare(history: &History, answers: &[Answer], what: &dyn std::fmt::Debug) ->
                     let verdict = verify(
                         &finding.history,
                         &finding.result,
-                        &isolario_verify::Options::default(),
+                        &isolario_verify::VerifyOptions::default(),
                     );
                     assert!(verdict.is_ok(), "{}", context());
                 }

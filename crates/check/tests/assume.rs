@@ -20,7 +20,7 @@ fn assuming(assumptions: &[KeyAssumption]) -> CheckOptions {
 /// The result, after the verifier has accepted it; without the assumption it must not accept a violation.
 fn decide(history: &History, level: Level, assumptions: &[KeyAssumption]) -> LevelResult {
     let result = check(history, &[level], &assuming(assumptions)).remove(0);
-    let plain = isolario_verify::Options::default();
+    let plain = isolario_verify::VerifyOptions::default();
     let assuming = plain.with_assumptions(assumptions.iter().copied().collect());
     assert_eq!(verify(history, &result, &assuming), Ok(()), "{level}");
     let rests = result.verdict.anomalies().iter().any(|a| a.evidence.rests_on_assumptions());

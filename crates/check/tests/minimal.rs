@@ -145,7 +145,7 @@ const LEVELS: [Level; 5] = [
 
 #[test]
 fn nothing_can_go_from_an_argument() {
-    let options = isolario_verify::Options::default();
+    let options = isolario_verify::VerifyOptions::default();
     let (mut looked_at, mut smaller, mut with_lists) = (0, 0, 0);
     for (seed, history) in histories() {
         // However few are asked for, some arguments are looked at, those about lists among them.

@@ -43,7 +43,7 @@ fn history(config: &Config) -> History {
 fn answers(history: &History, session_order: bool) -> Vec<LevelResult> {
     let mut options = CheckOptions::default();
     options.session_order = session_order;
-    let read = isolario_verify::Options::default().with_session_order(session_order);
+    let read = isolario_verify::VerifyOptions::default().with_session_order(session_order);
     let mut results = check(history, &LEVELS, &options);
     results.retain(|result| !matches!(result.verdict, Verdict::NotApplicable(_)));
     for result in &results {

@@ -42,7 +42,7 @@ fn verify(
     order: &PromisedOrder,
     result: &LevelResult,
 ) -> Result<(), isolario_verify::Refusal> {
-    let options = isolario_verify::Options::default();
+    let options = isolario_verify::VerifyOptions::default();
     Verifier::new(history, &options).with_promised_order(order).verify(result)
 }
 

@@ -74,7 +74,7 @@ fn decide(history: &History) {
             let verified = verify(
                 history,
                 &result,
-                &isolario_verify::Options::default().with_session_order(session_order),
+                &isolario_verify::VerifyOptions::default().with_session_order(session_order),
             );
             assert!(verified.is_ok(), "{}: {verified:?}\n{result:?}", result.level);
         }

@@ -53,7 +53,7 @@ fn compare(level: Level, decided: Option<&Decided>, path: &Path) -> bool {
         return false;
     };
     assert_eq!(result.verdict.kind(), expected.verdict.kind(), "{level}: {result:?}");
-    verify(part, result, &verify::Options::default()).unwrap();
+    verify(part, result, &verify::VerifyOptions::default()).unwrap();
     is_part(part, &whole);
     true
 }
@@ -220,7 +220,7 @@ fn spill(path: &Path, format: &str, tail: usize) -> Spilled {
     let settings = Settings::default().with_tail(tail).with_pieces_of(PIECE).with_orders(true);
     let mut spilled = decide(input, &LEVELS, &options, settings, directory.path()).unwrap();
     let whole = isolario::formats::read(path).unwrap().history;
-    prove(input, &spilled, &whole, &verify::Options::default(), directory.path());
+    prove(input, &spilled, &whole, &verify::VerifyOptions::default(), directory.path());
     prove_by_part(input, &spilled.results, &whole, directory.path());
     spilled.orders.clear();
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "it is removed");
@@ -229,7 +229,7 @@ fn spill(path: &Path, format: &str, tail: usize) -> Spilled {
         let (kind, expected_kind) = (result.verdict.kind(), expected.verdict.kind());
         assert_eq!(kind, expected_kind, "{}: {result:?}, {expected:?}", result.level);
         if result.verdict.is_violated() {
-            verify(&spilled.part, result, &verify::Options::default()).unwrap();
+            verify(&spilled.part, result, &verify::VerifyOptions::default()).unwrap();
         }
     }
     is_part(&spilled.part, &whole);
@@ -245,7 +245,7 @@ fn prove(
     input: Input<'_>,
     spilled: &Spilled,
     whole: &History,
-    options: &verify::Options,
+    options: &verify::VerifyOptions,
     directory: &Path,
 ) {
     let is_open = |(result, order): (&LevelResult, &Option<Rc<Order>>)| {
@@ -318,7 +318,7 @@ fn prove_by_part(input: Input<'_>, results: &[LevelResult], whole: &History, dir
     let settings = Settings::default().with_tail(20).with_pieces_of(PIECE);
     let spilled = decide(input, &violated, &CheckOptions::default(), settings, directory).unwrap();
     let mut file = Vec::new();
-    let options = verify::Options::default();
+    let options = verify::VerifyOptions::default();
     proof::write(input, &spilled, &options, "whole", &mut file).unwrap();
     let told = by_pieces(input, &file, ENOUGH, directory);
     let Verified::Told(told) = told else { panic!("{told:?}") };
@@ -384,7 +384,7 @@ fn what_parts_prove_is_told_of_a_larger_part() {
         for Decided { part, places: own, result, .. } in decided.iter().map(Box::as_ref) {
             let larger = (&larger, &places);
             let result = own.result_in_larger(part, result, larger).unwrap();
-            verify(larger.0, &result, &verify::Options::default()).unwrap();
+            verify(larger.0, &result, &verify::VerifyOptions::default()).unwrap();
             told += usize::from(part.txn_count() < larger.0.txn_count());
         }
     }
@@ -494,7 +494,7 @@ fn what_a_stronger_level_shows_of_weaker_ones_is_not_shown_again() {
     assert!(Rc::ptr_eq(committed.as_ref().unwrap(), causal.as_ref().unwrap()));
     assert!(snapshot.as_ref().unwrap().in_points());
     let mut proof = Vec::new();
-    proof::write(input, &done, &verify::Options::default(), "whole", &mut proof).unwrap();
+    proof::write(input, &done, &verify::VerifyOptions::default(), "whole", &mut proof).unwrap();
     let whole = isolario::formats::read(file.path()).unwrap().history;
     assert!(verify::proof::verify_proof(&whole, &proof).unwrap().is_right());
 }
@@ -661,7 +661,7 @@ fn spill_and_compare(spilling: &Spilling, directory: &Path, compared: &mut Compa
     let mut unlimited = options.clone();
     unlimited.timeout = None;
     let expected = check(&whole, levels, &unlimited);
-    let by_verifier = verify::Options::default()
+    let by_verifier = verify::VerifyOptions::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew);
     let by_oracle = isolario_oracle::Options::default()
@@ -717,7 +717,7 @@ fn decided_line_by_line(lines: &str, levels: &[Level]) -> Vec<VerdictKind> {
         results.iter().map(|result| result.verdict.kind()).collect()
     };
     assert_eq!(kinds(&spilled.results), kinds(&check(&whole, levels, &options)));
-    prove(input, &spilled, &whole, &verify::Options::default(), directory.path());
+    prove(input, &spilled, &whole, &verify::VerifyOptions::default(), directory.path());
     kinds(&spilled.results)
 }
 

@@ -43,7 +43,7 @@ fn answers_can_be_verified() {
     let recorder = lost_update();
     for level in [Level::ReadAtomic, Level::Serializable] {
         let checked = recorder.check_with(level, &CheckOptions::default()).unwrap();
-        verify(&checked.history, &checked.results[0], &verify::Options::default()).unwrap();
+        verify(&checked.history, &checked.results[0], &verify::VerifyOptions::default()).unwrap();
     }
 }
 

@@ -179,7 +179,7 @@ fn a_certificate_finds_what_a_check_of_single_rows_accepts() {
         .with_version_order(stated.orders.clone())
         .with_trusted_version_order(true)
         .with_version_sets(stated.sets.clone());
-    let verify = isolario::verify::Options::default().with_trusted_version_order(true);
+    let verify = isolario::verify::VerifyOptions::default().with_trusted_version_order(true);
     let verifier = Verifier::new(&history, &verify)
         .with_version_order(&stated.orders)
         .with_version_sets(&stated.sets);

@@ -14,12 +14,12 @@ use isolario_model::{
 
 use crate::facts::{Facts, is_write};
 use crate::predicates::{Forward, Incarnations, is_by_row, may_come_back};
-use crate::{Options, Refusal, Verifier};
+use crate::{Refusal, Verifier, VerifyOptions};
 
 /// Re-checks a result.
 pub(crate) fn verify(
     history: &History,
-    options: Options,
+    options: VerifyOptions,
     stated: &[StatedOrder],
     result: &LevelResult,
 ) -> Result<(), Refusal> {

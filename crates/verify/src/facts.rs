@@ -12,7 +12,7 @@ use crate::own::Own;
 use crate::predicates::{Incarnations, deletes};
 use crate::stated::Stated;
 use crate::times::Times;
-use crate::{Options, Refusal, allows_dirty_reads, lists};
+use crate::{Refusal, VerifyOptions, allows_dirty_reads, lists};
 
 /// Where the answer of a read came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(crate) enum Source {
 #[derive(Debug)]
 pub(crate) struct Facts<'h> {
     pub(crate) history: &'h History,
-    pub(crate) options: Options,
+    pub(crate) options: VerifyOptions,
     pub(crate) times: Times<'h>,
     /// Orders of versions that are part of the question.
     pub(crate) stated: Stated<'h>,
@@ -60,7 +60,11 @@ pub(crate) fn is_write(history: &History, op: OpId) -> bool {
 
 /// Working it out.
 impl<'h> Facts<'h> {
-    pub(crate) fn new(history: &'h History, options: Options, stated: &'h [StatedOrder]) -> Self {
+    pub(crate) fn new(
+        history: &'h History,
+        options: VerifyOptions,
+        stated: &'h [StatedOrder],
+    ) -> Self {
         Facts {
             history,
             options,
@@ -500,11 +504,11 @@ mod tests {
             ["a aborted: w x 1\n b: w x 1\n c: r x 1", "a: w x 1\n b aborted: w x 1\n c: r x 1"]
         {
             let history = history(text);
-            let facts = Facts::new(&history, Options::default(), &[]);
+            let facts = Facts::new(&history, VerifyOptions::default(), &[]);
             assert_eq!(facts.source(OpId(2)), Some(Source::Ambiguous), "{text}");
         }
         let both_wrong = history("a aborted: w x 1\n b aborted: w x 1\n c: r x 1");
-        let facts = Facts::new(&both_wrong, Options::default(), &[]);
+        let facts = Facts::new(&both_wrong, VerifyOptions::default(), &[]);
         assert_eq!(facts.source(OpId(2)), Some(Source::Write(OpId(1))));
     }
 }

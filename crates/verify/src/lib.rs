@@ -10,7 +10,7 @@
 //!     Batch, Engine, Level, LevelResult, Op, Outcome, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef,
 //!     Verdict, Witness,
 //! };
-//! use isolario_verify::{Options, verify};
+//! use isolario_verify::{VerifyOptions, verify};
 //!
 //! let mut batch = Batch::new();
 //! let (x, one) = (ValueRef::Text("x"), ValueRef::Int(1));
@@ -28,7 +28,7 @@
 //!     engine: Engine::Strong { blind: None },
 //!     verdict: Verdict::Satisfied(Witness::CommitOrder(order.iter().map(|t| TxnId(*t)).collect())),
 //! };
-//! let options = Options::default();
+//! let options = VerifyOptions::default();
 //! assert!(verify(&history, &claim(&[0, 1]), &options).is_ok());
 //! assert!(verify(&history, &claim(&[1, 0]), &options).is_err());
 //! # Ok::<(), isolario_model::SinkError>(())
@@ -89,7 +89,7 @@ use order::Order;
 /// How to read a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Options {
+pub struct VerifyOptions {
     /// Whether the transactions of a session are ordered as the session ran them.
     pub session_order: bool,
     /// By how many nanoseconds the clock of each client may be off: every transaction's interval is
@@ -107,9 +107,9 @@ pub struct Options {
     pub promised_order: bool,
 }
 
-impl Default for Options {
+impl Default for VerifyOptions {
     fn default() -> Self {
-        Options {
+        VerifyOptions {
             session_order: true,
             clock_skew: 0,
             trust_version_order: false,
@@ -119,37 +119,41 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl VerifyOptions {
     /// With session order, or without.
     pub fn with_session_order(self, session_order: bool) -> Self {
-        Options { session_order, ..self }
+        VerifyOptions { session_order, ..self }
     }
 
     /// With clocks that may differ by so much.
     pub fn with_clock_skew(self, clock_skew: u64) -> Self {
-        Options { clock_skew, ..self }
+        VerifyOptions { clock_skew, ..self }
     }
 
     /// With stated orders of versions as part of what is asked, or without.
     pub fn with_trusted_version_order(self, trust_version_order: bool) -> Self {
-        Options { trust_version_order, ..self }
+        VerifyOptions { trust_version_order, ..self }
     }
 
     /// With what is assumed of every register.
     pub fn with_assumptions(self, assume: KeyAssumptions) -> Self {
-        Options { assume, ..self }
+        VerifyOptions { assume, ..self }
     }
 
     /// With an order of transactions that the database promises as part of what is asked, or
     /// without.
     pub fn with_promised_order(self, promised_order: bool) -> Self {
-        Options { promised_order, ..self }
+        VerifyOptions { promised_order, ..self }
     }
 }
 
 /// Re-checks one result. Without an error, the history does prove the verdict; a verdict that
 /// claims nothing (undecided) is never refused.
-pub fn verify(history: &History, result: &LevelResult, options: &Options) -> Result<(), Refusal> {
+pub fn verify(
+    history: &History,
+    result: &LevelResult,
+    options: &VerifyOptions,
+) -> Result<(), Refusal> {
     Verifier::new(history, options).verify(result)
 }
 
@@ -167,7 +171,7 @@ pub fn verify_lost(
 #[derive(Debug)]
 pub struct Verifier<'h> {
     history: &'h History,
-    options: Options,
+    options: VerifyOptions,
     stated: &'h [StatedOrder],
     sets: &'h [StatedSet],
     promised: Option<&'h PromisedOrder>,
@@ -177,7 +181,7 @@ pub struct Verifier<'h> {
 
 impl<'h> Verifier<'h> {
     /// A verifier for a history.
-    pub fn new(history: &'h History, options: &Options) -> Self {
+    pub fn new(history: &'h History, options: &VerifyOptions) -> Self {
         Verifier {
             history,
             options: *options,

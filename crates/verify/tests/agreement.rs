@@ -82,8 +82,8 @@ impl Reading {
             .with_assumptions(self.assume)
     }
 
-    fn by_verifier(self) -> isolario_verify::Options {
-        isolario_verify::Options::default()
+    fn by_verifier(self) -> isolario_verify::VerifyOptions {
+        isolario_verify::VerifyOptions::default()
             .with_session_order(self.session_order)
             .with_clock_skew(self.clock_skew)
             .with_trusted_version_order(self.stated != Stated::Nothing)

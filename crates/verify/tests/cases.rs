@@ -9,7 +9,7 @@ use isolario_model::{
 };
 use isolario_oracle::random::Rng;
 use isolario_oracle::{Draft, history, volume};
-use isolario_verify::{Options, Refusal, verify};
+use isolario_verify::{Refusal, VerifyOptions, verify};
 
 const LEVELS: [Level; 3] = [Level::Prefix, Level::SnapshotIsolation, Level::Serializable];
 const NOWHERE: OpId = OpId(u32::MAX);
@@ -55,7 +55,7 @@ fn verified(history: &History, level: Level, cycles: Vec<Vec<Edge>>) -> Result<(
     let anomalies = vec![Anomaly::new(AnomalyKind::NoOrderPossible, evidence)];
     let verdict = Verdict::Violated(Findings::new(anomalies, false));
     let result = LevelResult { level, engine: Engine::Strong { blind: None }, verdict };
-    verify(history, &result, &Options::default())
+    verify(history, &result, &VerifyOptions::default())
 }
 
 /// Goes through many histories and levels with what may be done to the cases.

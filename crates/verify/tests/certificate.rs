@@ -210,7 +210,7 @@ fn verify(
     skew: u64,
     result: &LevelResult,
 ) -> Result<(), Refusal> {
-    let options = isolario_verify::Options::default()
+    let options = isolario_verify::VerifyOptions::default()
         .with_session_order(session_order)
         .with_clock_skew(skew)
         .with_trusted_version_order(true);

@@ -7,11 +7,11 @@ use isolario_model::{
     LevelResult, OpId, Reason, TxnId, Verdict, VersionOrder,
 };
 use isolario_oracle::history;
-use isolario_verify::{Options, Refusal, verify};
+use isolario_verify::{Refusal, VerifyOptions, verify};
 
 fn judge_verdict(text: &str, level: Level, verdict: Verdict) -> Result<(), Refusal> {
     let result = LevelResult { level, engine: Engine::Weak, verdict };
-    verify(&history(text), &result, &Options::default())
+    verify(&history(text), &result, &VerifyOptions::default())
 }
 
 fn judge(text: &str, level: Level, kind: AnomalyKind, evidence: Evidence) -> Result<(), Refusal> {
@@ -123,7 +123,7 @@ fn session_edges_need_session_order() {
         )),
     };
     let judge = |session_order| {
-        let options = Options::default().with_session_order(session_order);
+        let options = VerifyOptions::default().with_session_order(session_order);
         verify(&history(FRACTURED), &result, &options)
     };
     assert_eq!(judge(true), Ok(()));
@@ -277,7 +277,8 @@ fn clocks_that_may_differ_order_less() {
     let anomalies = vec![Anomaly::new(AnomalyKind::RealTimeCycle, evidence)];
     let verdict = Verdict::Violated(Findings::new(anomalies, true));
     let result = LevelResult { level: Level::StrictSerializable, engine: Engine::Mini, verdict };
-    let judge = |skew| verify(&history(text), &result, &Options::default().with_clock_skew(skew));
+    let judge =
+        |skew| verify(&history(text), &result, &VerifyOptions::default().with_clock_skew(skew));
     assert_eq!([judge(0), judge(2)], [Ok(()), Ok(())]);
     assert!(judge(3).is_err() && judge(u64::MAX).is_err());
 }
@@ -324,7 +325,7 @@ fn a_level_does_not_apply_where_a_conditional_write_does_not_tell_enough() {
     let judge = |text: &str, reason| {
         let verdict = Verdict::NotApplicable(reason);
         let result = LevelResult { level: Level::Causal, engine: Engine::Weak, verdict };
-        verify(&history(text), &result, &Options::default())
+        verify(&history(text), &result, &VerifyOptions::default())
     };
     let open = |op| Inapplicable::OpenConditional { op: OpId(op) };
     assert_eq!(judge("a: insert x 1 ?", open(0)), Ok(()));

@@ -26,7 +26,7 @@ fn checked(history: &History, clock_skew: u64) -> LevelResult {
 }
 
 fn verified(history: &History, result: &LevelResult, skew: u64) -> Result<(), String> {
-    let options = isolario_verify::Options::default().with_clock_skew(skew);
+    let options = isolario_verify::VerifyOptions::default().with_clock_skew(skew);
     verify(history, result, &options).map_err(|refusal| refusal.to_string())
 }
 

@@ -6,7 +6,7 @@ use isolario_model::{
     Batch, History, Op, OpId, OpInput, Outcome, TxnEnd, TxnSink, TxnStart, ValueRef,
 };
 use isolario_verify::proof::{self, Given, ProofProblem, verify_proof_with};
-use isolario_verify::{LostCommit, NotLost, Options, Outage, verify_lost};
+use isolario_verify::{LostCommit, NotLost, Outage, VerifyOptions, verify_lost};
 
 const X: ValueRef<'static> = ValueRef::Text("x");
 const OUTAGE: Outage = Outage { begun: 100, over: 200 };
@@ -135,7 +135,7 @@ fn a_proof_is_read_back_and_verified_with_its_outages() {
     ]);
     let claims = [claim(3, &[1], 4)];
     let mut file = Vec::new();
-    let options = Options::default();
+    let options = VerifyOptions::default();
     proof::write_with_lost(&history, &[], &[OUTAGE], &claims, &options, "h", &mut file).unwrap();
     let given = Given::default().with_outages(&[OUTAGE]);
     let verified = verify_proof_with(&history, given, &file).unwrap();

@@ -9,7 +9,7 @@ use isolario_model::{
 };
 use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::{Answer, Draft, levels, satisfies, volume};
-use isolario_verify::{Options, verify};
+use isolario_verify::{VerifyOptions, verify};
 
 const NOWHERE: OpId = OpId(u32::MAX);
 
@@ -28,7 +28,7 @@ fn results(history: &History) -> Vec<LevelResult> {
 
 fn is_refused(history: &History, level: Level, verdict: Verdict) -> bool {
     let result = LevelResult { level, engine: Engine::Weak, verdict };
-    verify(history, &result, &Options::default()).is_err()
+    verify(history, &result, &VerifyOptions::default()).is_err()
 }
 
 fn findings(anomaly: Anomaly) -> Verdict {

@@ -8,7 +8,7 @@ use isolario_model::{
 };
 use isolario_oracle::random::{Case, shrink};
 use isolario_oracle::{Answer, Draft, history, satisfies, volume};
-use isolario_verify::{Options, Refusal, Verifier};
+use isolario_verify::{Refusal, Verifier, VerifyOptions};
 
 const LEVELS: [Level; 3] =
     [Level::Prefix, Level::SnapshotIsolation, Level::StrongSnapshotIsolation];
@@ -49,7 +49,7 @@ fn complaint(draft: &Draft, session_order: bool, skew: u64) -> Option<String> {
     let options = isolario_oracle::Options::default();
     let options = options.with_session_order(session_order).with_clock_skew(skew);
     let satisfied = |level| satisfies(&history, level, options) == Answer::Satisfied;
-    let options = Options::default().with_session_order(session_order).with_clock_skew(skew);
+    let options = VerifyOptions::default().with_session_order(session_order).with_clock_skew(skew);
     let verifier = Verifier::new(&history, &options);
     let accepted = |level| {
         some_points_are_accepted(&history, &|points| verifier.verify(&claim(level, points)).is_ok())
@@ -91,7 +91,7 @@ fn points(text: &str) -> Vec<Point> {
 
 fn judge(text: &str, level: Level, at: &str) -> Result<(), Refusal> {
     let history = history(text);
-    Verifier::new(&history, &Options::default()).verify(&claim(level, &points(at)))
+    Verifier::new(&history, &VerifyOptions::default()).verify(&claim(level, &points(at)))
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn agree(seed: u64, history: &History, levels: &[Level], tally: &mut Tally) {
         let level = result.level;
         let by_oracle = isolario_oracle::Options::default().with_session_order(session_order);
         let answer = || satisfies_predicates(history, level, by_oracle);
-        let plain = isolario_verify::Options::default().with_session_order(session_order);
+        let plain = isolario_verify::VerifyOptions::default().with_session_order(session_order);
         let accepted = verify(history, &result, &plain);
         assert!(
             accepted.is_ok(),
@@ -297,7 +297,7 @@ fn by_some_version_orders(seed: u64, history: &History) -> u64 {
     ];
     let mut compared = 0;
     for result in check(history, &levels, &isolario_check::CheckOptions::default()) {
-        let accepted = verify(history, &result, &isolario_verify::Options::default());
+        let accepted = verify(history, &result, &isolario_verify::VerifyOptions::default());
         assert!(accepted.is_ok(), "seed {seed}: {accepted:?} {result:?}\n{:#?}", Shown(history));
         let by_oracle = isolario_oracle::Options::default();
         let holds = |order: &Vec<StatedOrder>| {
@@ -357,7 +357,8 @@ fn the_opposite_of_a_verdict_is_refused() {
             };
             for verdict in forged {
                 result.verdict = verdict;
-                let accepted = verify(&history, &result, &isolario_verify::Options::default());
+                let accepted =
+                    verify(&history, &result, &isolario_verify::VerifyOptions::default());
                 assert!(accepted.is_err(), "seed {seed}: {result:?}\n{:#?}", Shown(&history));
             }
         }
@@ -547,7 +548,7 @@ fn weak_levels_are_violated_as_single_rows_are_and_never_satisfied() {
                 assert!(!is_more, "seed {seed}: {result:?}");
                 assert!(may_come_back(&history) || kinds.0 == kinds.1, "seed {seed}: {result:?}");
             }
-            let accepted = verify(&history, result, &isolario_verify::Options::default());
+            let accepted = verify(&history, result, &isolario_verify::VerifyOptions::default());
             assert!(
                 accepted.is_ok(),
                 "seed {seed}: {accepted:?} {result:?}\n{:#?}",

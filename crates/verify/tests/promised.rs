@@ -108,7 +108,7 @@ fn has_unknown(case: &TableCase, has_place: bool) -> bool {
 }
 
 fn verify(case: &TableCase, session_order: bool, result: &LevelResult) -> Result<(), Refusal> {
-    let options = isolario_verify::Options::default().with_session_order(session_order);
+    let options = isolario_verify::VerifyOptions::default().with_session_order(session_order);
     Verifier::new(&case.history, &options).with_promised_order(&case.order).verify(result)
 }
 
@@ -168,7 +168,7 @@ fn levels_over_versions_take_the_order_of_commits() {
         let Ok(versions) = order.version_orders(&history) else { continue };
         let options = isolario_check::CheckOptions::default().with_promised_order(order.clone());
         for result in check(&history, &levels, &options) {
-            let plain = isolario_verify::Options::default();
+            let plain = isolario_verify::VerifyOptions::default();
             let accepted =
                 Verifier::new(&history, &plain).with_promised_order(&order).verify(&result);
             assert!(accepted.is_ok(), "{case:?}, {result:?}: {accepted:?}");

@@ -10,14 +10,14 @@ use isolario_model::{
 };
 use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::{Answer, history, satisfies, volume};
-use isolario_verify::{Options, Refusal, verify};
+use isolario_verify::{Refusal, VerifyOptions, verify};
 
 const LEVELS: [Level; 4] =
     [Level::AdyaReadCommitted, Level::ReadCommitted, Level::ReadAtomic, Level::Causal];
 
 fn judge(history: &History, level: Level, verdict: Verdict) -> Result<(), Refusal> {
     let result = LevelResult { level, engine: Engine::Weak, verdict };
-    verify(history, &result, &Options::default())
+    verify(history, &result, &VerifyOptions::default())
 }
 
 fn answer(history: &History, level: Level) -> Verdict {

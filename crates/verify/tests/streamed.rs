@@ -13,7 +13,7 @@ use isolario_model::{
 };
 use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::{Answer, Draft, DraftOp, DraftTxn, is_ambiguous, satisfies, volume};
-use isolario_verify::Options;
+use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
     Excerpt, Further, Moment, OfWhole, Order, OrderReplay, Outline, Places, ReplayError, Replayed,
     Room, SessionDigests, verify_proof, write_of_whole,
@@ -24,12 +24,12 @@ struct Told {
     draft: Draft,
     whole: History,
     pieces: Vec<History>,
-    options: Options,
+    options: VerifyOptions,
 }
 
 impl Told {
     /// Its sessions take turns, and pieces have a few transactions.
-    fn new(draft: &Draft, options: Options, rng: &mut Rng) -> Told {
+    fn new(draft: &Draft, options: VerifyOptions, rng: &mut Rng) -> Told {
         let mut sessions: BTreeMap<&str, Vec<&DraftTxn>> = BTreeMap::new();
         for txn in draft.txns.iter().rev() {
             sessions.entry(&txn.session).or_default().push(txn);
@@ -252,7 +252,7 @@ fn orders_are_right_and_wrong_as_they_are_of_the_whole() {
     };
     for (seed, draft) in Case::first(volume() / 20).flat_map(drafts) {
         let rng = &mut Rng::new(!seed);
-        let options = Options::default()
+        let options = VerifyOptions::default()
             .with_session_order(!seed.is_multiple_of(5))
             .with_clock_skew([0, 0, 1, 4][seed as usize % 4]);
         let told = Told::new(&draft, options, rng);
@@ -297,7 +297,7 @@ fn orders_are_right_and_wrong_as_they_are_of_the_whole() {
 fn miscounted_orders_are_refused() {
     let rng = &mut Rng::new(1);
     let told = (1..)
-        .map(|seed| Told::new(&Case { seed }.draft(), Options::default(), rng))
+        .map(|seed| Told::new(&Case { seed }.draft(), VerifyOptions::default(), rng))
         .find(|told| Outline::is_fit(&told.whole) && told.whole.txn_count() > 2)
         .expect("some are");
     for (level, moments) in [

@@ -9,7 +9,7 @@ use isolario_model::{
 };
 use isolario_oracle::random::{Case, Rng, shrink};
 use isolario_oracle::{Answer, Draft, history, is_ambiguous, levels, satisfies_stated, volume};
-use isolario_verify::{Options, Refusal, Verifier};
+use isolario_verify::{Refusal, Verifier, VerifyOptions};
 
 /// The levels that are shown by a commit order.
 fn ordered_levels() -> impl Iterator<Item = Level> {
@@ -20,7 +20,7 @@ fn judge(
     history: &History,
     level: Level,
     witness: Witness,
-    options: &Options,
+    options: &VerifyOptions,
 ) -> Result<(), Refusal> {
     judge_stated(history, level, witness, options, &[])
 }
@@ -29,7 +29,7 @@ fn judge_stated(
     history: &History,
     level: Level,
     witness: Witness,
-    options: &Options,
+    options: &VerifyOptions,
     stated: &[StatedOrder],
 ) -> Result<(), Refusal> {
     let result = LevelResult { level, engine: Engine::Weak, verdict: Verdict::Satisfied(witness) };
@@ -79,7 +79,7 @@ fn some_order_is_accepted(history: &History, level: Level, reading: Reading) -> 
     let may_commit = |txn: &TxnId| history.outcome(*txn) != Outcome::Aborted;
     let txns: Vec<TxnId> = history.txns().filter(may_commit).collect();
     let stated = reading.stated(history);
-    let options = Options::default()
+    let options = VerifyOptions::default()
         .with_session_order(reading.session_order)
         .with_trusted_version_order(reading.stated.is_some())
         .with_assumptions(reading.assume);
@@ -124,7 +124,7 @@ fn complaint(draft: &Draft, reading: Reading) -> Option<String> {
     if let Some(level) = wrong {
         return Some(format!("{level}: satisfied is {}, accepted is not", satisfied(level)));
     }
-    let options = Options::default().with_session_order(reading.session_order);
+    let options = VerifyOptions::default().with_session_order(reading.session_order);
     let cut = judge(&history, Level::CutIsolation, Witness::Empty, &options).is_ok();
     (!is_ambiguous(&history, Level::CutIsolation) && cut != satisfied(Level::CutIsolation))
         .then(|| format!("cut-isolation: accepted is {cut}, satisfied is not"))
@@ -189,7 +189,7 @@ fn an_order_with_assumptions_is_accepted_exactly_where_the_oracle_finds_one() {
 
 fn judge_order(text: &str, level: Level, order: &[u32]) -> Result<(), Refusal> {
     let order = order.iter().map(|txn| TxnId(*txn)).collect();
-    judge(&history(text), level, Witness::CommitOrder(order), &Options::default())
+    judge(&history(text), level, Witness::CommitOrder(order), &VerifyOptions::default())
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn a_long_chain_needs_no_deep_stack() {
 #[test]
 fn a_witness_of_the_wrong_kind_shows_nothing() {
     let history = history("a: w x 1");
-    let judge = |level, witness| judge(&history, level, witness, &Options::default());
+    let judge = |level, witness| judge(&history, level, witness, &VerifyOptions::default());
     let order = Witness::CommitOrder(vec![TxnId(0)]);
     assert_eq!(judge(Level::Causal, Witness::Empty), Err(Refusal::WrongWitness(Level::Causal)));
     let refused = Err(Refusal::WrongWitness(Level::SnapshotIsolation));

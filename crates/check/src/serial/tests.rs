@@ -14,7 +14,7 @@ fn refusal(
     options: &CheckOptions,
     verdict: Verdict,
 ) -> Option<String> {
-    let verifier = isolario_verify::Options::default()
+    let verifier = isolario_verify::VerifyOptions::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew);
     let result = LevelResult { level, engine: Engine::Mini, verdict };

@@ -44,7 +44,7 @@ fn complaint(draft: &Draft, options: &CheckOptions, steps: Steps) -> Option<Stri
     let oracle = isolario_oracle::Options::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew);
-    let verifier = isolario_verify::Options::default()
+    let verifier = isolario_verify::VerifyOptions::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew);
     LEVELS.into_iter().find_map(|level| {
@@ -118,7 +118,7 @@ fn saturated(draft: &Draft, level: Level) -> Option<Verdict> {
     }
     let verdict = check_with(&resolved, level, &CheckOptions::default(), ALL_WAYS[1]).verdict;
     let result = LevelResult { level, engine: Engine::Strong { blind: None }, verdict };
-    isolario_verify::verify(&history, &result, &isolario_verify::Options::default())
+    isolario_verify::verify(&history, &result, &isolario_verify::VerifyOptions::default())
         .unwrap_or_else(|refusal| panic!("{level}: {refusal}\n{draft}"));
     Some(result.verdict)
 }

@@ -34,7 +34,7 @@ fn decided(history: &History, orders: &[StatedOrder], sets: &[StatedSet], level:
         .with_version_sets(sets.to_vec())
         .with_trusted_version_order(true);
     let result = check(history, &[level], &options).remove(0);
-    let as_read = isolario_verify::Options::default().with_trusted_version_order(true);
+    let as_read = isolario_verify::VerifyOptions::default().with_trusted_version_order(true);
     let verifier =
         Verifier::new(history, &as_read).with_version_order(orders).with_version_sets(sets);
     assert_eq!(verifier.verify(&result), Ok(()), "{result:?}");

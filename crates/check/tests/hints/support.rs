@@ -52,7 +52,7 @@ pub fn verify(
     result: &LevelResult,
     options: &CheckOptions,
 ) -> Result<(), Refusal> {
-    let read = isolario_verify::Options::default()
+    let read = isolario_verify::VerifyOptions::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew)
         .with_trusted_version_order(options.trust_version_order);

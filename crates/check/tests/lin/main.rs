@@ -16,7 +16,7 @@ use isolario_oracle::random::single::{SingleShape, generate};
 
 fn decide(history: &History, options: &CheckOptions) -> LevelResult {
     let result = check(history, &[Level::Linearizable], options).remove(0);
-    let verifying = isolario_verify::Options::default().with_clock_skew(options.clock_skew);
+    let verifying = isolario_verify::VerifyOptions::default().with_clock_skew(options.clock_skew);
     let verified = isolario_verify::verify(history, &result, &verifying);
     assert!(verified.is_ok(), "{verified:?}\n{result:#?}");
     result

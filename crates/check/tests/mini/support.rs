@@ -14,7 +14,7 @@ pub fn history(text: &str) -> History {
 /// The answer for a level, which the verifier has accepted.
 pub fn result(history: &History, level: Level, options: &CheckOptions) -> LevelResult {
     let result = check(history, &[level], options).remove(0);
-    let by_verifier = isolario_verify::Options::default()
+    let by_verifier = isolario_verify::VerifyOptions::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew);
     verify(history, &result, &by_verifier).unwrap_or_else(|no| panic!("{level}: {no}"));

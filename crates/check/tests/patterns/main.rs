@@ -49,7 +49,8 @@ fn found(draft: &Draft, session_order: bool) -> BTreeSet<AnomalyKind> {
             let level = levels.find(|level| result.kind.forbidden_at(**level));
             let verdict = result.verdict.clone();
             let proof = LevelResult { level: *level.unwrap(), engine: Engine::Weak, verdict };
-            let options = isolario_verify::Options::default().with_session_order(session_order);
+            let options =
+                isolario_verify::VerifyOptions::default().with_session_order(session_order);
             let refused = isolario_verify::verify(&history, &proof, &options).err();
             assert_eq!(refused, None, "{proof:?}\n{draft}");
             true

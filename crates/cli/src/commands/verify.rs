@@ -15,7 +15,7 @@ use isolario::run::{LostCommits, Outage};
 use isolario::verify::proof::{
     self, Given, ProofError, ProofProblem, VerifiedProof, verify_proof_with,
 };
-use isolario::verify::{NotLost, Options, Refusal};
+use isolario::verify::{NotLost, Refusal, VerifyOptions};
 use serde::Serialize;
 
 use crate::args::OutputForm;
@@ -59,8 +59,8 @@ impl Proof<'_> {
 }
 
 /// How the verifier is to read a history that was checked with these options.
-pub(crate) fn read_as(options: &check::CheckOptions) -> Options {
-    Options::default()
+pub(crate) fn read_as(options: &check::CheckOptions) -> VerifyOptions {
+    VerifyOptions::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew)
         .with_trusted_version_order(options.trust_version_order)

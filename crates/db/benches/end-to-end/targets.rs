@@ -73,7 +73,7 @@ pub fn bench(sizes: &Sizes, effort: &Effort, directory: &Path) -> Result<(), Fai
 fn proof(history: &Path, level: Level) -> Result<&'static str, Failure> {
     let history = read(history)?.history;
     let result = check(&history, &[level], &isolario_check::CheckOptions::default()).remove(0);
-    let holds = verify(&history, &result, &isolario_verify::Options::default()).is_ok();
+    let holds = verify(&history, &result, &isolario_verify::VerifyOptions::default()).is_ok();
     Ok(match (&result.verdict, holds) {
         (Verdict::Satisfied(_), true) => "satisfied",
         (Verdict::Violated(_), true) => "VIOLATED",

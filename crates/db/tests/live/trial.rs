@@ -135,7 +135,7 @@ impl Trial {
 /// A verdict whose proof holds.
 pub fn verdict(history: &History, level: Level) -> Verdict {
     let result = check(history, &[level], &isolario_check::CheckOptions::default()).remove(0);
-    verify(history, &result, &isolario_verify::Options::default())
+    verify(history, &result, &isolario_verify::VerifyOptions::default())
         .unwrap_or_else(|refusal| panic!("{level}: {}", refusal.describe(history)));
     result.verdict
 }

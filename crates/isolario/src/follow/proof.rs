@@ -8,7 +8,7 @@ use isolario_check::{PointKind, SettledPoint};
 use isolario_model::{
     BatchEntries, Findings, History, Level, LevelNodes, LevelResult, SinkError, Verdict,
 };
-use isolario_verify::Options;
+use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
     Excerpt, Further, Moment, OfWhole, Order as ProofOrder, OrderAt, OrderRefusal, OrderReplay,
     Outline, Places, Positions, ProofError, ReplayError, Replayed, Room, SessionDigests,
@@ -26,7 +26,7 @@ use super::{FollowError, Input, SORTED_AT_A_TIME};
 pub fn write(
     input: Input<'_>,
     spilled: &Spilled,
-    options: &Options,
+    options: &VerifyOptions,
     name: &str,
     out: &mut dyn io::Write,
 ) -> Result<(), FollowError> {

@@ -512,8 +512,8 @@ fn shrink_found(
 }
 
 /// How the verifier is to read a history that was checked with these options.
-fn read_as(options: &CheckOptions) -> isolario_verify::Options {
-    isolario_verify::Options::default()
+fn read_as(options: &CheckOptions) -> isolario_verify::VerifyOptions {
+    isolario_verify::VerifyOptions::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew)
         .with_trusted_version_order(options.trust_version_order)
@@ -564,7 +564,7 @@ fn write_own_word(
     outcome: &RunOutcome,
     basis: Basis,
     results: &[LevelResult],
-    read_as: &isolario_verify::Options,
+    read_as: &isolario_verify::VerifyOptions,
 ) -> [Result<(), RunError>; 3] {
     let (name, stem) = (outcome.name(), basis.stem());
     let report = outcome.own_word_report(&name, basis, results);

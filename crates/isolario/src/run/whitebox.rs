@@ -66,7 +66,10 @@ impl Basis {
     }
 
     /// How the verifier is to read the history.
-    pub(super) fn read_as(self, options: isolario_verify::Options) -> isolario_verify::Options {
+    pub(super) fn read_as(
+        self,
+        options: isolario_verify::VerifyOptions,
+    ) -> isolario_verify::VerifyOptions {
         match self {
             Basis::Versions => options.with_trusted_version_order(true),
             Basis::Order => options.with_promised_order(true),

@@ -59,7 +59,7 @@ fn compare(spilled: &Spilled, expected: &[&LevelResult]) -> Vec<String> {
             faults.push(format!("{level}: {found} where it is spilled, {stated} as a whole"));
         }
         if verdict.is_violated() {
-            let options = isolario_verify::Options::default();
+            let options = isolario_verify::VerifyOptions::default();
             let refused = verify(&spilled.part, result, &options).err();
             faults.extend(refused.map(|why| format!("{level}: spilled proof refused: {why}")));
             if verdict.anomalies().is_empty() {

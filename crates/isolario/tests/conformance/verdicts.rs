@@ -43,7 +43,7 @@ pub fn verified(history: &History, faults: &mut Vec<String>) -> (Vec<LevelResult
     let results = check(history, supported(), &CheckOptions::default());
     let mut verdicts = Verdicts::default();
     for result in &results {
-        match verify(history, result, &isolario_verify::Options::default()) {
+        match verify(history, result, &isolario_verify::VerifyOptions::default()) {
             Ok(()) => verdicts.verified += 1,
             Err(refusal) => faults.push(format!("{}: proof refused: {refusal}", result.level)),
         }

@@ -27,7 +27,7 @@ fn shows(history: &History, level: Level, kind: AnomalyKind) -> bool {
 
 fn assert_minimal(shrunk: &Shrunk) {
     let Shrunk { history, result, anomaly, .. } = shrunk;
-    verify(history, result, &verify::Options::default())
+    verify(history, result, &verify::VerifyOptions::default())
         .unwrap_or_else(|refusal| panic!("{}", refusal.describe(history)));
     assert!(shrunk.is_minimal && shows(history, result.level, *anomaly));
     for txn in history.txns() {

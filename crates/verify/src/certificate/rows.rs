@@ -7,13 +7,13 @@ use isolario_model::{
     TxnId, Value, ValueRef, VersionSet,
 };
 
-use crate::Options;
+use crate::VerifyOptions;
 
 /// A history and its certificate.
 #[derive(Debug)]
 pub(crate) struct Certificate<'h> {
     pub(super) history: &'h History,
-    pub(super) options: Options,
+    pub(super) options: VerifyOptions,
     pub(super) orders: &'h [StatedOrder],
     sets: BTreeMap<OpId, &'h VersionSet>,
     /// Who takes part: whoever committed, by its client or by what is stated, or was read from.
@@ -50,7 +50,7 @@ pub(crate) enum Lacks {
 impl<'h> Certificate<'h> {
     pub(crate) fn new(
         history: &'h History,
-        options: Options,
+        options: VerifyOptions,
         orders: &'h [StatedOrder],
         stated: &'h [StatedSet],
     ) -> Result<Self, Lacks> {

@@ -7,7 +7,7 @@ use isolario_model::{History, Initial, KeyId, Op, OpId, Outcome, ValueId, ValueR
 use rustc_hash::FxBuildHasher;
 
 use crate::times::Times;
-use crate::{Options, Refusal};
+use crate::{Refusal, VerifyOptions};
 
 /// What a key holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,7 +74,7 @@ pub(super) struct Singles<'h> {
 
 impl<'h> Singles<'h> {
     /// Refuses histories of which linearizability says nothing.
-    pub(super) fn new(history: &'h History, options: Options) -> Result<Self, Refusal> {
+    pub(super) fn new(history: &'h History, options: VerifyOptions) -> Result<Self, Refusal> {
         let absent = history.find_value(ValueRef::Nil).map(ValueId::to_bits);
         let mut singles = Singles {
             history,

@@ -9,14 +9,14 @@ use isolario_model::{
 };
 
 use crate::times::InTurn;
-use crate::{Options, Refusal, anomalies};
+use crate::{Refusal, VerifyOptions, anomalies};
 use calls::Singles;
 pub(crate) use calls::is_known;
 
 /// Re-checks a verdict on linearizability.
 pub(crate) fn verify(
     history: &History,
-    options: Options,
+    options: VerifyOptions,
     verdict: &Verdict,
 ) -> Result<(), Refusal> {
     match verdict {

@@ -22,7 +22,7 @@ use crate::anomalies::{self, are_counted};
 use crate::facts::Facts;
 use crate::promised::Promise;
 use crate::times::Times;
-use crate::{Options, Refusal};
+use crate::{Refusal, VerifyOptions};
 pub(crate) use forward::Forward;
 pub(crate) use rows::{Incarnations, deletes};
 use rows::{Met, Rows, is_unobserved_write, writes};
@@ -45,7 +45,7 @@ pub(crate) fn may_come_back(history: &History) -> bool {
 /// Re-checks a result.
 pub(crate) fn verify(
     history: &History,
-    options: Options,
+    options: VerifyOptions,
     result: &LevelResult,
 ) -> Result<(), Refusal> {
     let claim = Claim { history, both: &[], options, level: result.level };
@@ -68,7 +68,7 @@ struct Claim<'h> {
     history: &'h History,
     /// Who saw two rows of which key.
     both: &'h [(TxnId, KeyId)],
-    options: Options,
+    options: VerifyOptions,
     level: Level,
 }
 

@@ -17,7 +17,7 @@ use isolario_model::{
 use crate::anomalies::are_counted;
 use crate::predicates::deletes;
 use crate::times::{InTurn, Times};
-use crate::{Options, Refusal};
+use crate::{Refusal, VerifyOptions};
 use replay::Replay;
 use table::{Difference, Table, is_open};
 
@@ -25,7 +25,7 @@ use table::{Difference, Table, is_open};
 #[derive(Clone, Copy)]
 pub(crate) struct Promise<'h> {
     pub(crate) history: &'h History,
-    pub(crate) options: Options,
+    pub(crate) options: VerifyOptions,
     /// None where nothing is promised: then any order will do.
     pub(crate) order: Option<&'h PromisedOrder>,
     pub(crate) level: Level,
@@ -36,7 +36,7 @@ pub(crate) struct Promise<'h> {
 /// Re-checks a result that was found by a promised order.
 pub(crate) fn verify(
     history: &History,
-    options: Options,
+    options: VerifyOptions,
     order: &PromisedOrder,
     result: &LevelResult,
 ) -> Result<(), Refusal> {

@@ -9,7 +9,7 @@
 //!     Batch, Engine, Level, LevelResult, Op, Outcome, TxnEnd, TxnId, TxnSink, TxnStart, Verdict,
 //!     Witness,
 //! };
-//! use isolario_verify::{Options, proof};
+//! use isolario_verify::{VerifyOptions, proof};
 //!
 //! let mut batch = Batch::new();
 //! for (name, op) in [
@@ -27,7 +27,7 @@
 //!     verdict: Verdict::Satisfied(Witness::CommitOrder(vec![TxnId(0), TxnId(1)])),
 //! };
 //! let mut file = Vec::new();
-//! proof::write(&history, &[result], &Options::default(), "example", &mut file)?;
+//! proof::write(&history, &[result], &VerifyOptions::default(), "example", &mut file)?;
 //! assert!(String::from_utf8_lossy(&file).ends_with("{\"order\":[\"pay\",\"look\"]}\n"));
 //! assert!(proof::verify_proof(&history, &file)?.is_right());
 //!
@@ -58,7 +58,7 @@ pub use read::read;
 pub use replay::{Further, OrderRefusal, OrderReplay, ReplayError, Replayed, Room};
 pub use write::{Moment, OfWhole, Order, write, write_of_whole, write_with_lost};
 
-use crate::{LostCommit, NotLost, Options, Outage, Refusal, Verifier, verify_lost};
+use crate::{LostCommit, NotLost, Outage, Refusal, Verifier, VerifyOptions, verify_lost};
 
 /// The form that is written and read.
 pub const SCHEMA: &str = "isolario.proof/2";
@@ -75,7 +75,7 @@ pub struct Proof {
     /// What the history was called: information only.
     pub history: String,
     /// How the history is to be read.
-    pub options: Options,
+    pub options: VerifyOptions,
     /// The claims, with their evidence.
     pub results: Vec<LevelResult>,
     /// When the server was down: taken for granted where something was lost.
@@ -163,7 +163,8 @@ pub fn verify_proof_with(
     file: &[u8],
 ) -> Result<VerifiedProof, ProofError> {
     let proof = read(history, file)?;
-    let Options { trust_version_order: trusted, promised_order: promised, .. } = proof.options;
+    let VerifyOptions { trust_version_order: trusted, promised_order: promised, .. } =
+        proof.options;
     let problem = if trusted != given.version_order.is_some() {
         Some(ProofProblem::OtherQuestion { trusted })
     } else if proof.options.assume != given.assume {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::read::header;
 use super::{Digest, Positions, ProofError, ProofProblem, SessionDigests};
-use crate::Options;
+use crate::VerifyOptions;
 
 /// All that a proof says but the orders, and where these are. It is one that names its history by the digests of its
 /// sessions and says of levels that they are satisfied by an order, violated or undecided.
@@ -16,7 +16,7 @@ pub struct Outline {
     /// All lines but those of orders.
     pub(super) rest: Vec<u8>,
     pub(super) digest: Digest,
-    pub(super) options: Options,
+    pub(super) options: VerifyOptions,
     pub(super) claims: Vec<Claim>,
 }
 

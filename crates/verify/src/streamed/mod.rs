@@ -26,7 +26,7 @@ use isolario_model::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::Options;
+use crate::VerifyOptions;
 use crate::proof::{Moment, Positions, Room};
 use crate::times::{Interval, LatestStart};
 use recent::{Recent, Sought};
@@ -70,7 +70,7 @@ impl From<Wrong> for Halt {
 /// The replay of an order at a level.
 pub(crate) struct Replay {
     level: Level,
-    options: Options,
+    options: VerifyOptions,
     in_points: bool,
     room: Room,
     sought: Option<(Value, Value)>,
@@ -108,7 +108,7 @@ impl Replay {
     pub(crate) fn new(
         level: Level,
         in_points: bool,
-        options: Options,
+        options: VerifyOptions,
         positions: Positions,
         room: Room,
     ) -> Option<Replay> {

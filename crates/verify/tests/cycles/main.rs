@@ -13,7 +13,7 @@ use isolario_model::{
 };
 use isolario_oracle::random::Case;
 use isolario_oracle::{Answer, Draft, is_ambiguous, levels, satisfies, volume};
-use isolario_verify::{Options, Refusal, Verifier};
+use isolario_verify::{Refusal, Verifier, VerifyOptions};
 
 use edges::{Edges, MOST};
 
@@ -57,7 +57,7 @@ type Accepted = BTreeMap<Level, u32>;
 fn judge_all(case: Case, draft: &Draft, cycles: &[Vec<Edge>], accepted: &mut Accepted) {
     let history = &draft.history().expect("small");
     let session_order = !case.seed.is_multiple_of(4);
-    let options = Options::default().with_session_order(session_order);
+    let options = VerifyOptions::default().with_session_order(session_order);
     let verifier = Verifier::new(history, &options);
     let options = isolario_oracle::Options::default().with_session_order(session_order);
     for level in ordered_levels() {
@@ -206,7 +206,7 @@ fn cases_are_closed_exactly_where_violated(cases: u64, draft: fn(Case) -> Draft)
         if cycles.len() > MOST {
             continue;
         }
-        let verifier = Verifier::new(&history, &Options::default());
+        let verifier = Verifier::new(&history, &VerifyOptions::default());
         for level in ordered_levels().filter(is_stated_by_cycles) {
             let accepted = closes_every_case(&verifier, level, &cycles);
             assert_eq!(accepted, !holds(level), "{level}\n{draft}");

@@ -4,7 +4,7 @@ use isolario_model::{Engine, History, Level, LevelResult, TxnId, Verdict, Witnes
 use isolario_oracle::history;
 use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::{Answer, satisfies, volume};
-use isolario_verify::Options;
+use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{self, ProofProblem};
 
 use crate::support::{options, proof_of, results, write};
@@ -157,7 +157,7 @@ fn a_proof_of_one_history_is_none_of_another() {
 #[test]
 fn the_proof_says_by_how_much_clocks_may_differ() {
     let history = history("a [1, 2]: w x 1\n b [7, 8]: r x nil");
-    let options = Options::default().with_clock_skew(3);
+    let options = VerifyOptions::default().with_clock_skew(3);
     let order = Witness::CommitOrder(vec![TxnId(1), TxnId(0)]);
     let (level, verdict) = (Level::StrictSerializable, Verdict::Satisfied(order));
     let result = LevelResult { level, engine: Engine::Mini, verdict };

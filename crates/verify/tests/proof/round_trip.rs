@@ -5,7 +5,7 @@ use isolario_model::{Edge, Engine, Evidence, Findings, Level, LevelResult, OpId,
 use isolario_oracle::history;
 use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::volume;
-use isolario_verify::{Options, proof};
+use isolario_verify::{VerifyOptions, proof};
 
 use crate::forger::Forger;
 use crate::support::{oddly_named, options, proof_of, results, write};
@@ -56,7 +56,7 @@ fn satisfied(order: Vec<TxnId>) -> LevelResult {
 fn transactions_go_by_their_own_names_where_these_are_unique_and_by_position_elsewhere() {
     let history = oddly_named();
     let order = history.txns().chain([TxnId::INIT]).collect();
-    let file = write(&history, &[satisfied(order)], &Options::default());
+    let file = write(&history, &[satisfied(order)], &VerifyOptions::default());
     let order = file.lines().last().expect("there are lines");
     assert_eq!(
         order,
@@ -71,7 +71,7 @@ fn a_long_order_is_many_lines() {
     let text: String = (0..1_000).map(|n| format!("a: w x {n}\n")).collect();
     let history = history(&text);
     let results = [satisfied(history.txns().collect())];
-    let file = write(&history, &results, &Options::default());
+    let file = write(&history, &results, &VerifyOptions::default());
     assert_eq!(file.lines().count(), 2 + 10);
     assert_eq!(proof::read(&history, file.as_bytes()).expect("well formed").results, results);
 }
@@ -95,7 +95,8 @@ fn reasons_lie_within_each_other_to_a_depth_that_writer_and_reader_agree_on() {
         .take_while(|depth| {
             let mut file = Vec::new();
             let results = [nested(*depth)];
-            let written = proof::write(&history, &results, &Options::default(), "deep", &mut file);
+            let written =
+                proof::write(&history, &results, &VerifyOptions::default(), "deep", &mut file);
             written.is_ok() && proof::read(&history, &file).expect("readable").results == results
         })
         .last();
@@ -112,7 +113,7 @@ fn what_the_history_does_not_have_cannot_be_written() {
     wrong.push(LevelResult { verdict, ..wrong[0].clone() });
     for result in wrong {
         let mut file = Vec::new();
-        let written = proof::write(&history, &[result], &Options::default(), "", &mut file);
+        let written = proof::write(&history, &[result], &VerifyOptions::default(), "", &mut file);
         assert!(written.is_err());
     }
 }

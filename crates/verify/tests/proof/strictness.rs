@@ -2,7 +2,7 @@
 
 use isolario_model::History;
 use isolario_oracle::history;
-use isolario_verify::{Options, proof};
+use isolario_verify::{VerifyOptions, proof};
 
 use crate::support::{oddly_named, proof_of, results, write};
 
@@ -24,10 +24,10 @@ const LEVELS: [&str; 11] = [
 /// What is wrong with a proof in which something was replaced.
 fn complaint(history: &History, from: &str, to: &str) -> String {
     // Complaints have lines and columns, which must not move with every new level.
-    let mut results = results(history, &Options::default());
+    let mut results = results(history, &VerifyOptions::default());
     results.retain(|result| LEVELS.contains(&result.level.name()));
     // Versions differ in length, and columns with them.
-    let file = write(history, &results, &Options::default());
+    let file = write(history, &results, &VerifyOptions::default());
     let file = file.replace(env!("CARGO_PKG_VERSION"), "0");
     assert!(file.contains(from), "{from} is not in\n{file}");
     let changed = file.replacen(from, to, 1);

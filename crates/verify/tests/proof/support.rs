@@ -4,19 +4,19 @@ use isolario_check::{check, supported};
 use isolario_model::{
     Batch, History, LevelResult, Op, Outcome, TxnEnd, TxnSink, TxnStart, ValueRef,
 };
-use isolario_verify::{Options, proof};
+use isolario_verify::{VerifyOptions, proof};
 
-pub(crate) fn options(session_order: bool) -> Options {
-    Options::default().with_session_order(session_order)
+pub(crate) fn options(session_order: bool) -> VerifyOptions {
+    VerifyOptions::default().with_session_order(session_order)
 }
 
-pub(crate) fn results(history: &History, options: &Options) -> Vec<LevelResult> {
+pub(crate) fn results(history: &History, options: &VerifyOptions) -> Vec<LevelResult> {
     let mut check_options = isolario_check::CheckOptions::default();
     check_options.session_order = options.session_order;
     check(history, supported(), &check_options)
 }
 
-pub(crate) fn write(history: &History, results: &[LevelResult], options: &Options) -> String {
+pub(crate) fn write(history: &History, results: &[LevelResult], options: &VerifyOptions) -> String {
     let mut file = Vec::new();
     proof::write(history, results, options, "a history", &mut file).expect("it can be written");
     String::from_utf8(file).expect("JSON is UTF-8")
@@ -24,7 +24,7 @@ pub(crate) fn write(history: &History, results: &[LevelResult], options: &Option
 
 /// A proof of all levels that can be decided.
 pub(crate) fn proof_of(history: &History) -> String {
-    write(history, &results(history, &Options::default()), &Options::default())
+    write(history, &results(history, &VerifyOptions::default()), &VerifyOptions::default())
 }
 
 /// Every type a name can have, names that two transactions share, and one without a name.

@@ -53,7 +53,7 @@ fn decided(resolved: &Resolved<'_>, level: Level, options: &CheckOptions) -> (Ve
     let Decided { verdict, by_windows } = check_with(resolved, level, options, Steps::ALL);
     let whole = check_with(resolved, level, options, Steps::WHOLE).verdict;
     assert_eq!(verdict.kind(), whole.kind(), "{level}");
-    let verifier = isolario_verify::Options::default()
+    let verifier = isolario_verify::VerifyOptions::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew);
     let result = LevelResult { level, engine: Engine::Strong { blind: None }, verdict };

@@ -56,7 +56,7 @@ pub(super) fn write(
     let results = all_results(examined);
     let history = &examined.history;
     let report = Report::new(HISTORY, history, &results);
-    let read_as = isolario_verify::Options::default();
+    let read_as = isolario_verify::VerifyOptions::default();
     let written = [
         statements,
         write_history(&folder, HISTORY, &examined.history),

@@ -15,7 +15,7 @@ use isolario_model::{
 };
 
 use crate::proof::{Digest, Proof, ProofError, ProofProblem, SCHEMA};
-use crate::{LostCommit, Options, Outage};
+use crate::{LostCommit, Outage, VerifyOptions};
 use evidence::{EvidenceReader, level};
 use node::{Fields, Line, Node, malformed};
 use references::References;
@@ -113,7 +113,7 @@ pub(super) struct Header {
     tool: String,
     history: String,
     pub(super) digest: Digest,
-    pub(super) options: Options,
+    pub(super) options: VerifyOptions,
     pub(super) anomalies: u64,
     pub(super) levels: Vec<Level>,
     outages: Vec<Outage>,
@@ -151,7 +151,7 @@ impl Header {
 /// The flags. What was not widened for skewed clocks does not mention them, nor a version order
 /// that was not trusted, nor assumptions that were not made, nor an order of transactions that nobody
 /// promised.
-fn options(node: Node<'_>) -> Result<Options, ProofError> {
+fn options(node: Node<'_>) -> Result<VerifyOptions, ProofError> {
     let mut flags = node.object()?;
     let session_order = flags.take("session_order")?.boolean()?;
     let clock_skew = flags.optional("clock_skew").map_or(Ok(0), Node::unsigned)?;
@@ -161,7 +161,7 @@ fn options(node: Node<'_>) -> Result<Options, ProofError> {
     let promised = flags.optional("promised_order");
     let promised_order = promised.map_or(Ok(false), Node::boolean)?;
     flags.finish()?;
-    Ok(Options { session_order, clock_skew, trust_version_order, assume, promised_order })
+    Ok(VerifyOptions { session_order, clock_skew, trust_version_order, assume, promised_order })
 }
 
 /// What is assumed of every key.

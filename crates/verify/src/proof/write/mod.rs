@@ -18,7 +18,7 @@ pub use of_whole::{Moment, OfWhole, Order, write_of_whole};
 
 use crate::proof::names::{Named, Names, one_field};
 use crate::proof::{Digest, SCHEMA};
-use crate::{LostCommit, Options, Outage};
+use crate::{LostCommit, Outage, VerifyOptions};
 
 /// How many transactions of an order stand on one line: enough to cost little, few enough to look
 /// at.
@@ -32,7 +32,7 @@ const PER_LINE: usize = 100;
 pub fn write(
     history: &History,
     results: &[LevelResult],
-    options: &Options,
+    options: &VerifyOptions,
     name: &str,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
@@ -45,7 +45,7 @@ pub fn write_with_lost(
     results: &[LevelResult],
     outages: &[Outage],
     lost: &[LostCommit],
-    options: &Options,
+    options: &VerifyOptions,
     name: &str,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
@@ -119,7 +119,7 @@ impl<'a> Header<'a> {
         digest: Digest,
         results: &[LevelResult],
         anomalies: &Anomalies<'_>,
-        options: &Options,
+        options: &VerifyOptions,
         name: &'a str,
     ) -> Header<'a> {
         Header {
@@ -154,8 +154,8 @@ struct Flags {
 }
 
 impl Flags {
-    fn of(options: &Options) -> Flags {
-        let Options { session_order, trust_version_order, promised_order, .. } = *options;
+    fn of(options: &VerifyOptions) -> Flags {
+        let VerifyOptions { session_order, trust_version_order, promised_order, .. } = *options;
         let clock_skew = Some(options.clock_skew).filter(|skew| *skew > 0);
         let assume = options.assume.iter().map(KeyAssumption::name).collect();
         Flags { session_order, clock_skew, trust_version_order, assume, promised_order }

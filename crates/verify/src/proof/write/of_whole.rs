@@ -7,7 +7,7 @@ use isolario_model::{History, LevelResult, Verdict};
 use serde::Serialize;
 
 use super::{Anomalies, Header, PER_LINE, Section, write_line};
-use crate::Options;
+use crate::VerifyOptions;
 use crate::proof::Digest;
 use crate::proof::names::{Names, POSITION, Places};
 
@@ -60,7 +60,7 @@ pub fn write_of_whole(
     whole: OfWhole<'_>,
     results: &[LevelResult],
     mut order: impl FnMut(usize) -> io::Result<Order>,
-    options: &Options,
+    options: &VerifyOptions,
     name: &str,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
