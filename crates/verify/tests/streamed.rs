@@ -15,8 +15,8 @@ use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::{Answer, Draft, DraftOp, DraftTxn, is_ambiguous, satisfies, volume};
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
-    Excerpt, Further, Moment, OfWhole, Order, OrderReplay, Outline, Places, ReplayError, Replayed,
-    Room, SessionDigests, verify_proof, write_of_whole,
+    Excerpt, Further, Moment, OfWhole, Order, OrderReplay, Places, ProofOutline, ReplayError,
+    Replayed, Room, SessionDigests, verify_proof, write_of_whole,
 };
 
 /// A history as a whole and in pieces.
@@ -89,7 +89,7 @@ impl Told {
 
     /// Whether a proof is right by the pieces, with so much kept at first.
     fn by_pieces(&self, file: &[u8], mut recent: usize) -> bool {
-        let outline = Outline::read(&mut &*file).expect("in memory").expect("of this kind");
+        let outline = ProofOutline::read(&mut &*file).expect("in memory").expect("of this kind");
         let positions = outline.of_history(self.sessions()).expect("of this history");
         let mut sought: Option<Further> = None;
         loop {
@@ -128,7 +128,7 @@ impl Told {
         recent: usize,
         sought: Option<Further>,
     ) -> Result<Replayed, ReplayError> {
-        let outline = Outline::read(&mut &*file).expect("in memory").expect("of this kind");
+        let outline = ProofOutline::read(&mut &*file).expect("in memory").expect("of this kind");
         let positions = outline.of_history(self.sessions()).expect("of this history");
         let order = outline.orders().next().flatten().expect("one order");
         let mut input = Cursor::new(file);
@@ -256,7 +256,7 @@ fn orders_are_right_and_wrong_as_they_are_of_the_whole() {
             .with_session_order(!seed.is_multiple_of(5))
             .with_clock_skew([0, 0, 1, 4][seed as usize % 4]);
         let told = Told::new(&draft, options, rng);
-        if !Outline::is_fit(&told.whole) || told.pieces.is_empty() {
+        if !ProofOutline::is_fit(&told.whole) || told.pieces.is_empty() {
             continue;
         }
         let by_checker = isolario_check::CheckOptions::default()
@@ -298,7 +298,7 @@ fn miscounted_orders_are_refused() {
     let rng = &mut Rng::new(1);
     let told = (1..)
         .map(|seed| Told::new(&Case { seed }.draft(), VerifyOptions::default(), rng))
-        .find(|told| Outline::is_fit(&told.whole) && told.whole.txn_count() > 2)
+        .find(|told| ProofOutline::is_fit(&told.whole) && told.whole.txn_count() > 2)
         .expect("some are");
     for (level, moments) in [
         (Level::ReadCommitted, vec![Moment::Takes(0), Moment::Takes(1)]),

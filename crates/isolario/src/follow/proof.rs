@@ -11,7 +11,7 @@ use isolario_model::{
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
     Excerpt, Further, Moment, OfWhole, Order as ProofOrder, OrderAt, OrderRefusal, OrderReplay,
-    Outline, Places, Positions, ProofError, ReplayError, Replayed, Room, SessionDigests,
+    Places, Positions, ProofError, ProofOutline, ReplayError, Replayed, Room, SessionDigests,
     VerifiedProof, write_of_whole,
 };
 
@@ -103,12 +103,12 @@ pub fn verify(
     proof: &mut (impl BufRead + Seek),
     means: Means<'_>,
 ) -> Result<Verified, FollowError> {
-    let Some(outline) = Outline::read(proof).map_err(SinkError::from)? else {
+    let Some(outline) = ProofOutline::read(proof).map_err(SinkError::from)? else {
         return Ok(Verified::TakesAll);
     };
     let (mut sessions, mut is_fit) = (SessionDigests::default(), true);
     for_each_piece(from_the_beginning(&input)?, |piece| {
-        is_fit &= Outline::is_fit(piece);
+        is_fit &= ProofOutline::is_fit(piece);
         sessions.add(piece);
         Ok(ControlFlow::Continue(()))
     })?;
@@ -140,7 +140,7 @@ pub fn verify(
 /// The orders of a proof, one after the other.
 struct Replaying<'i> {
     input: Input<'i>,
-    outline: &'i Outline,
+    outline: &'i ProofOutline,
     positions: Positions,
     means: Means<'i>,
     /// The history, sorted.

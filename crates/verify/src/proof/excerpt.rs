@@ -17,7 +17,7 @@ use isolario_model::{
     ValueRef, Verdict,
 };
 
-use super::outline::Outline;
+use super::outline::ProofOutline;
 use super::read::read_part;
 use super::replay::OrderRefusal;
 use super::{Positions, ProofError, ProofProblem, VerifiedProof};
@@ -27,7 +27,7 @@ use crate::{Refusal, Verifier};
 /// wrong with its orders. They are looked for in the history, which is told twice, in pieces that each have the
 /// next transactions of some sessions.
 pub struct Excerpt<'f> {
-    outline: &'f Outline,
+    outline: &'f ProofOutline,
     /// By level, why its order is refused.
     refused: Vec<Option<OrderRefusal>>,
     positions: Positions,
@@ -45,7 +45,7 @@ pub struct Excerpt<'f> {
 impl<'f> Excerpt<'f> {
     /// Looks for those that a proof names, and for those by whom its orders are refused, if they are.
     pub fn new(
-        outline: &'f Outline,
+        outline: &'f ProofOutline,
         of_all: &Positions,
         refused: Vec<Option<OrderRefusal>>,
     ) -> Excerpt<'f> {

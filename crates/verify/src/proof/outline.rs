@@ -12,7 +12,7 @@ use crate::VerifyOptions;
 /// All that a proof says but the orders, and where these are. It is one that names its history by the digests of its
 /// sessions and says of levels that they are satisfied by an order, violated or undecided.
 #[derive(Debug)]
-pub struct Outline {
+pub struct ProofOutline {
     /// All lines but those of orders.
     pub(super) rest: Vec<u8>,
     pub(super) digest: Digest,
@@ -51,10 +51,10 @@ struct Section {
     sources: Option<u64>,
 }
 
-impl Outline {
+impl ProofOutline {
     /// Reads a proof; none if it is of another kind, or none at all, which whoever has the history in memory
     /// finds out.
-    pub fn read(input: &mut dyn BufRead) -> io::Result<Option<Outline>> {
+    pub fn read(input: &mut dyn BufRead) -> io::Result<Option<ProofOutline>> {
         let mut lines = Lines::new(input)?;
         let Ok(header) = header(&lines.line) else { return Ok(None) };
         lines.keep()?;
@@ -80,7 +80,7 @@ impl Outline {
         }
         let is_over = lines.is_over();
         let (digest, options, rest) = (header.digest, header.options, lines.kept);
-        Ok(is_over.then_some(Outline { rest, digest, options, claims }))
+        Ok(is_over.then_some(ProofOutline { rest, digest, options, claims }))
     }
 
     /// Where the transactions of a history stand, of which the proof must be.

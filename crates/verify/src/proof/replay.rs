@@ -7,7 +7,7 @@ use std::vec;
 use isolario_model::{History, SinkError, Value};
 use serde::Deserialize;
 
-use super::outline::{ORDERS, OrderAt, Outline};
+use super::outline::{ORDERS, OrderAt, ProofOutline};
 use super::write::Moment;
 use super::{Positions, ProofError, ProofProblem};
 use crate::streamed::{Halt, Replay, Wrong, is_fit};
@@ -71,7 +71,7 @@ pub enum ReplayError {
     Proof(#[from] ProofError),
 }
 
-impl Outline {
+impl ProofOutline {
     /// Whether a history, of which this is a piece, is of a kind that can be replayed piece by piece: it has
     /// operations on registers alone, whose versions go by their values, and one initial value for all keys
     /// or none.
@@ -84,7 +84,7 @@ impl<R: BufRead> OrderReplay<R> {
     /// Replays the order of a level, by its place among the claims. The input is at the order's first line. If an
     /// earlier replay did not find something, this one looks out for it.
     pub fn new(
-        (outline, at): (&Outline, usize),
+        (outline, at): (&ProofOutline, usize),
         order: OrderAt,
         positions: &Positions,
         input: R,
