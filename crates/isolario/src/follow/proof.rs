@@ -10,9 +10,9 @@ use isolario_model::{
 };
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
-    Excerpt, Further, Moment, OfWhole, Order as ProofOrder, OrderAt, OrderRefusal, OrderReplay,
-    Places, Positions, ProofError, ProofOutline, ReplayError, Replayed, Room, SessionDigests,
-    VerifiedProof, write_of_whole,
+    Excerpt, Further, Moment, OfWhole, Order as ProofOrder, OrderLocation, OrderRefusal,
+    OrderReplay, Places, Positions, ProofError, ProofOutline, ReplayError, Replayed, Room,
+    SessionDigests, VerifiedProof, write_of_whole,
 };
 
 use super::order::Order;
@@ -74,7 +74,7 @@ pub struct Told {
     /// What came of the claims. That a level is satisfied comes without an order.
     pub verified: VerifiedProof,
     /// By level, the order that was replayed.
-    pub orders: Vec<Option<OrderAt>>,
+    pub orders: Vec<Option<OrderLocation>>,
     /// How many transactions the history has.
     pub txns: u64,
 }
@@ -152,7 +152,7 @@ impl Replaying<'_> {
     fn replay(
         &mut self,
         at: usize,
-        order: OrderAt,
+        order: OrderLocation,
         proof: &mut (impl BufRead + Seek),
     ) -> Result<Result<Replayed, ProofError>, FollowError> {
         let most = (self.means.memory / BYTES_PER_OPERATION) as usize;

@@ -52,7 +52,7 @@ pub use digest::{Digest, SessionDigests};
 pub use error::{ProofError, ProofProblem};
 pub use excerpt::Excerpt;
 pub use names::Places;
-pub use outline::{OrderAt, ProofOutline};
+pub use outline::{OrderLocation, ProofOutline};
 pub use positions::Positions;
 pub use read::read;
 pub use replay::{Further, OrderRefusal, OrderReplay, ReplayError, Replayed, Room};

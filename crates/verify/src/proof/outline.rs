@@ -25,12 +25,12 @@ pub struct ProofOutline {
 pub(super) struct Claim {
     pub(super) level: Level,
     /// Where the order is by which it is satisfied.
-    pub(super) order: Option<OrderAt>,
+    pub(super) order: Option<OrderLocation>,
 }
 
 /// Where an order is in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OrderAt {
+pub struct OrderLocation {
     /// Where its first line begins.
     pub offset: u64,
     /// Whether starts and commits are two moments.
@@ -102,7 +102,7 @@ impl ProofOutline {
     }
 
     /// By level, where the order is by which it is satisfied; none if it is said to be something else.
-    pub fn orders(&self) -> impl Iterator<Item = Option<OrderAt>> + '_ {
+    pub fn orders(&self) -> impl Iterator<Item = Option<OrderLocation>> + '_ {
         self.claims.iter().map(|claim| claim.order)
     }
 }
@@ -153,7 +153,7 @@ impl<'i> Lines<'i> {
             _ => return Ok(None),
         };
         let (Some(count), None) = (section.count, section.sources) else { return Ok(None) };
-        let order = OrderAt { offset: self.offset, in_points, count };
+        let order = OrderLocation { offset: self.offset, in_points, count };
         while self.line.starts_with(ORDERS[usize::from(in_points)]) {
             self.skip()?;
         }

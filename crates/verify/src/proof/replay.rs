@@ -7,7 +7,7 @@ use std::vec;
 use isolario_model::{History, SinkError, Value};
 use serde::Deserialize;
 
-use super::outline::{ORDERS, OrderAt, ProofOutline};
+use super::outline::{ORDERS, OrderLocation, ProofOutline};
 use super::write::Moment;
 use super::{Positions, ProofError, ProofProblem};
 use crate::streamed::{Halt, Replay, Wrong, is_fit};
@@ -85,7 +85,7 @@ impl<R: BufRead> OrderReplay<R> {
     /// earlier replay did not find something, this one looks out for it.
     pub fn new(
         (outline, at): (&ProofOutline, usize),
-        order: OrderAt,
+        order: OrderLocation,
         positions: &Positions,
         input: R,
         room: Room,
@@ -173,7 +173,7 @@ fn end_of(halt: Halt, replay: &Replay) -> End {
 /// The moments of an order, line by line.
 struct Moments<R> {
     input: R,
-    order: OrderAt,
+    order: OrderLocation,
     /// How many were on lines so far.
     found: u64,
     line: Vec<u8>,
@@ -210,7 +210,7 @@ enum PointAt {
 }
 
 impl<R: BufRead> Moments<R> {
-    fn new(input: R, order: OrderAt) -> Moments<R> {
+    fn new(input: R, order: OrderLocation) -> Moments<R> {
         let (line, ready) = (Vec::new(), Vec::new().into_iter());
         Moments { input, order, found: 0, line, ready, is_over: false }
     }
@@ -232,7 +232,7 @@ impl<R: BufRead> Moments<R> {
         self.line.clear();
         let read = self.input.read_until(b'\n', &mut self.line);
         read.map_err(|error| Err(error.into()))?;
-        let OrderAt { in_points, count: stated, .. } = self.order;
+        let OrderLocation { in_points, count: stated, .. } = self.order;
         self.is_over = !self.line.starts_with(ORDERS[usize::from(in_points)]);
         if self.is_over && self.found == stated {
             return Ok(Vec::new());
@@ -255,7 +255,7 @@ impl<R: BufRead> Moments<R> {
     }
 
     fn miscounted(&self) -> End {
-        let OrderAt { in_points, count: stated, .. } = self.order;
+        let OrderLocation { in_points, count: stated, .. } = self.order;
         let what = if in_points { "points" } else { "transactions" };
         let problem = ProofProblem::Miscounted { what, stated, found: self.found };
         Err(ProofError { position: None, problem }.into())
