@@ -11,8 +11,8 @@ use isolario_model::{
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
     Excerpt, Further, Moment, OfWhole, Order as ProofOrder, OrderLocation, OrderRefusal,
-    OrderReplay, Places, Positions, ProofError, ProofOutline, ReplayError, Replayed, Room,
-    SessionDigests, VerifiedProof, write_of_whole,
+    OrderReplay, Places, ProofError, ProofOutline, ReplayError, Replayed, Room, SessionDigests,
+    TxnPositions, VerifiedProof, write_of_whole,
 };
 
 use super::order::Order;
@@ -141,7 +141,7 @@ pub fn verify(
 struct Replaying<'i> {
     input: Input<'i>,
     outline: &'i ProofOutline,
-    positions: Positions,
+    positions: TxnPositions,
     means: Means<'i>,
     /// The history, sorted.
     runs: Option<Runs>,

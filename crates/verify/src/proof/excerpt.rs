@@ -20,7 +20,7 @@ use isolario_model::{
 use super::outline::ProofOutline;
 use super::read::read_part;
 use super::replay::OrderRefusal;
-use super::{Positions, ProofError, ProofProblem, VerifiedProof};
+use super::{ProofError, ProofProblem, TxnPositions, VerifiedProof};
 use crate::{Refusal, Verifier};
 
 /// A proof, and the transactions that it takes to see whether what it says of violated levels is so, and what is
@@ -30,7 +30,7 @@ pub struct Excerpt<'f> {
     outline: &'f ProofOutline,
     /// By level, why its order is refused.
     refused: Vec<Option<OrderRefusal>>,
-    positions: Positions,
+    positions: TxnPositions,
     /// Who is named, by position.
     named: BTreeSet<u64>,
     /// What they read, by key, and what those of unknown outcome wrote.
@@ -46,7 +46,7 @@ impl<'f> Excerpt<'f> {
     /// Looks for those that a proof names, and for those by whom its orders are refused, if they are.
     pub fn new(
         outline: &'f ProofOutline,
-        of_all: &Positions,
+        of_all: &TxnPositions,
         refused: Vec<Option<OrderRefusal>>,
     ) -> Excerpt<'f> {
         let mut named = positions(&outline.rest);

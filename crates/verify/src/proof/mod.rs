@@ -53,7 +53,7 @@ pub use error::{ProofError, ProofProblem};
 pub use excerpt::Excerpt;
 pub use names::Places;
 pub use outline::{OrderLocation, ProofOutline};
-pub use positions::Positions;
+pub use positions::TxnPositions;
 pub use read::read;
 pub use replay::{Further, OrderRefusal, OrderReplay, ReplayError, Replayed, Room};
 pub use write::{Moment, OfWhole, Order, write, write_of_whole, write_with_lost};

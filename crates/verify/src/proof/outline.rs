@@ -6,7 +6,7 @@ use isolario_model::Level;
 use serde::Deserialize;
 
 use super::read::header;
-use super::{Digest, Positions, ProofError, ProofProblem, SessionDigests};
+use super::{Digest, ProofError, ProofProblem, SessionDigests, TxnPositions};
 use crate::VerifyOptions;
 
 /// All that a proof says but the orders, and where these are. It is one that names its history by the digests of its
@@ -84,8 +84,8 @@ impl ProofOutline {
     }
 
     /// Where the transactions of a history stand, of which the proof must be.
-    pub fn of_history(&self, sessions: SessionDigests) -> Result<Positions, ProofError> {
-        let positions = Positions::new(&sessions);
+    pub fn of_history(&self, sessions: SessionDigests) -> Result<TxnPositions, ProofError> {
+        let positions = TxnPositions::new(&sessions);
         let (proof, history) = (self.digest, sessions.finish());
         match proof == history {
             true => Ok(positions),

@@ -10,7 +10,7 @@ use super::SessionDigests;
 /// The positions of the transactions of a history, session by session. The history is told in pieces that each
 /// have the next transactions of some sessions.
 #[derive(Clone, Debug)]
-pub struct Positions {
+pub struct TxnPositions {
     numbers: FxHashMap<Value, usize>,
     /// By session, the position of its first transaction, and of the next one that will be told.
     first: Vec<u64>,
@@ -27,16 +27,16 @@ pub(crate) struct OfSession {
     pub(crate) positions: Range<u64>,
 }
 
-impl Positions {
+impl TxnPositions {
     /// Of a history with these sessions, of which nothing was told so far.
-    pub(crate) fn new(sessions: &SessionDigests) -> Positions {
+    pub(crate) fn new(sessions: &SessionDigests) -> TxnPositions {
         let mut count = 0;
         let first_of = |of_session: &u64| {
             count += of_session;
             count - of_session
         };
         let first: Vec<u64> = sessions.counts().iter().map(first_of).collect();
-        Positions { numbers: sessions.names().clone(), next: first.clone(), first, count }
+        TxnPositions { numbers: sessions.names().clone(), next: first.clone(), first, count }
     }
 
     /// How many sessions there are.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::outline::{ORDERS, OrderLocation, ProofOutline};
 use super::write::Moment;
-use super::{Positions, ProofError, ProofProblem};
+use super::{ProofError, ProofProblem, TxnPositions};
 use crate::streamed::{Halt, Replay, Wrong, is_fit};
 
 /// The order of a level on its way through a history. The history is told once, in pieces that each have the next
@@ -86,7 +86,7 @@ impl<R: BufRead> OrderReplay<R> {
     pub fn new(
         (outline, at): (&ProofOutline, usize),
         order: OrderLocation,
-        positions: &Positions,
+        positions: &TxnPositions,
         input: R,
         room: Room,
         further: Option<Further>,

@@ -27,7 +27,7 @@ use isolario_model::{
 use rustc_hash::FxHashMap;
 
 use crate::VerifyOptions;
-use crate::proof::{Moment, Positions, Room};
+use crate::proof::{Moment, Room, TxnPositions};
 use crate::times::{Interval, LatestStart};
 use recent::{Recent, Sought};
 use store::Store;
@@ -74,7 +74,7 @@ pub(crate) struct Replay {
     in_points: bool,
     room: Room,
     sought: Option<(Value, Value)>,
-    positions: Positions,
+    positions: TxnPositions,
     keys: Keys,
     /// By session, the position of the last one that committed.
     last: Vec<Option<u64>>,
@@ -109,7 +109,7 @@ impl Replay {
         level: Level,
         in_points: bool,
         options: VerifyOptions,
-        positions: Positions,
+        positions: TxnPositions,
         room: Room,
     ) -> Option<Replay> {
         let level = match (level.shape().nodes, in_points) {
