@@ -15,8 +15,8 @@ use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::{Answer, Draft, DraftOp, DraftTxn, is_ambiguous, satisfies, volume};
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
-    Excerpt, Further, Moment, OfWhole, Order, OrderReplay, Places, ProofOutline, ReplayError,
-    Replayed, Room, SessionDigests, verify_proof, write_of_whole,
+    Excerpt, Further, Moment, Order, OrderReplay, Places, ProofOutline, ReplayError, Replayed,
+    Room, SessionDigests, WholeHistory, verify_proof, write_of_whole,
 };
 
 /// A history as a whole and in pieces.
@@ -60,7 +60,7 @@ impl Told {
             engine: Engine::Weak,
             verdict: Verdict::Satisfied(Witness::Empty),
         };
-        let whole = OfWhole {
+        let whole = WholeHistory {
             digest: self.sessions().finish(),
             part: &Batch::new().build().expect("empty"),
             places: Places { txns: &[], ops: &[] },

@@ -10,9 +10,9 @@ use isolario_model::{
 };
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
-    Excerpt, Further, Moment, OfWhole, Order as ProofOrder, OrderLocation, OrderRefusal,
-    OrderReplay, Places, ProofError, ProofOutline, ReplayError, Replayed, Room, SessionDigests,
-    TxnPositions, VerifiedProof, write_of_whole,
+    Excerpt, Further, Moment, Order as ProofOrder, OrderLocation, OrderRefusal, OrderReplay,
+    Places, ProofError, ProofOutline, ReplayError, Replayed, Room, SessionDigests, TxnPositions,
+    VerifiedProof, WholeHistory, write_of_whole,
 };
 
 use super::order::Order;
@@ -37,7 +37,7 @@ pub fn write(
         .iter()
         .map(|order| order.as_ref().map(|order| firsts_of(order, &sessions, &firsts)))
         .collect();
-    let whole = OfWhole {
+    let whole = WholeHistory {
         digest: sessions.finish(),
         part: &spilled.part,
         places: Places { txns: &spilled.places.txns, ops: &spilled.places.ops },

@@ -13,7 +13,7 @@ use crate::proof::names::{Names, POSITION, Places};
 
 /// What is known of a history that is not in memory.
 #[derive(Clone, Copy, Debug)]
-pub struct OfWhole<'p> {
+pub struct WholeHistory<'p> {
     /// Which history it is.
     pub digest: Digest,
     /// A part of it, which evidence is about.
@@ -57,7 +57,7 @@ pub struct Order {
 /// Writes the proof of some results. Of each that is satisfied, the order is asked for when it is
 /// written, by its place among the results.
 pub fn write_of_whole(
-    whole: OfWhole<'_>,
+    whole: WholeHistory<'_>,
     results: &[LevelResult],
     mut order: impl FnMut(usize) -> io::Result<Order>,
     options: &VerifyOptions,
