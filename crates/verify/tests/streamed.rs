@@ -63,7 +63,7 @@ impl Told {
         let whole = WholeHistory {
             digest: self.sessions().finish(),
             part: &Batch::new().build().expect("empty"),
-            places: Places { txns: &[], ops: &[] },
+            positions: Places { txns: &[], ops: &[] },
         };
         let order = |_| {
             let in_points = moments.iter().any(|moment| !matches!(moment, Moment::Takes(_)));

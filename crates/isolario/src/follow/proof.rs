@@ -40,7 +40,7 @@ pub fn write(
     let whole = WholeHistory {
         digest: sessions.finish(),
         part: &spilled.part,
-        places: Places { txns: &spilled.places.txns, ops: &spilled.places.ops },
+        positions: Places { txns: &spilled.places.txns, ops: &spilled.places.ops },
     };
     let results: Vec<LevelResult> = spilled.results.iter().map(not_exact).collect();
     let order = |at: usize| match (&spilled.orders[at], &orders[at]) {

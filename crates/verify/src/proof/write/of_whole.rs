@@ -19,7 +19,7 @@ pub struct WholeHistory<'p> {
     /// A part of it, which evidence is about.
     pub part: &'p History,
     /// Where the part is in the whole.
-    pub places: Places<'p>,
+    pub positions: Places<'p>,
 }
 
 /// A moment in the order of a whole history: of the transaction at a position.
@@ -66,7 +66,7 @@ pub fn write_of_whole(
 ) -> io::Result<()> {
     let anomalies = Anomalies::new(results);
     write_line(&Header::new(whole.digest, results, &anomalies, options, name), out)?;
-    let names = Names::in_whole(whole.part, whole.places);
+    let names = Names::in_whole(whole.part, whole.positions);
     anomalies.list.iter().try_for_each(|anomaly| write_line(&names.named(*anomaly), out))?;
     for (at, result) in results.iter().enumerate() {
         match result.verdict {
