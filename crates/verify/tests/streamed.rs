@@ -15,7 +15,7 @@ use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::{Answer, Draft, DraftOp, DraftTxn, is_ambiguous, satisfies, volume};
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
-    Excerpt, Further, Moment, Order, OrderReplay, Places, ProofOutline, ReplayError, Replayed,
+    Excerpt, Further, Order, OrderPoint, OrderReplay, Places, ProofOutline, ReplayError, Replayed,
     Room, SessionDigests, WholeHistory, verify_proof, write_of_whole,
 };
 
@@ -54,7 +54,7 @@ impl Told {
     }
 
     /// The proof that an order shows a level.
-    fn proof(&self, level: Level, moments: &[Moment]) -> Vec<u8> {
+    fn proof(&self, level: Level, moments: &[OrderPoint]) -> Vec<u8> {
         let result = LevelResult {
             level,
             engine: Engine::Weak,
@@ -66,7 +66,7 @@ impl Told {
             positions: Places { txns: &[], ops: &[] },
         };
         let order = |_| {
-            let in_points = moments.iter().any(|moment| !matches!(moment, Moment::Takes(_)));
+            let in_points = moments.iter().any(|moment| !matches!(moment, OrderPoint::Takes(_)));
             let all: Vec<_> = moments.iter().copied().map(Ok).collect();
             Ok(Order { in_points, count: moments.len() as u64, moments: Box::new(all.into_iter()) })
         };
@@ -145,7 +145,7 @@ impl Told {
     }
 
     /// Compares the two, however little is kept at first.
-    fn compare(&self, level: Level, moments: &[Moment]) -> bool {
+    fn compare(&self, level: Level, moments: &[OrderPoint]) -> bool {
         let file = self.proof(level, moments);
         let expected = self.by_all(&file);
         for recent in [0, 3, usize::MAX] {
@@ -168,16 +168,16 @@ impl Told {
 }
 
 /// The order that a checker gives, or the one in which the history was told.
-fn first_order(told: &Told, result: &LevelResult) -> Vec<Moment> {
+fn first_order(told: &Told, result: &LevelResult) -> Vec<OrderPoint> {
     let at = |txn: &TxnId| u64::from(txn.0);
     match &result.verdict {
         Verdict::Satisfied(Witness::CommitOrder(order) | Witness::Chosen { order, .. }) => {
-            order.iter().map(|txn| Moment::Takes(at(txn))).collect()
+            order.iter().map(|txn| OrderPoint::Takes(at(txn))).collect()
         }
         Verdict::Satisfied(Witness::Points(points)) => {
             let moment = |point: &Point| match point {
-                Point::Start(txn) => Moment::Starts(at(txn)),
-                Point::Commit(txn) => Moment::Commits(at(txn)),
+                Point::Start(txn) => OrderPoint::Starts(at(txn)),
+                Point::Commit(txn) => OrderPoint::Commits(at(txn)),
             };
             points.iter().map(moment).collect()
         }
@@ -185,8 +185,8 @@ fn first_order(told: &Told, result: &LevelResult) -> Vec<Moment> {
             let in_points = result.level.shape().nodes == LevelNodes::StartAndCommit;
             let is_there = |txn: &TxnId| told.whole.outcome(*txn) == Outcome::Committed;
             let moments = |txn: TxnId| match in_points {
-                true => vec![Moment::Starts(at(&txn)), Moment::Commits(at(&txn))],
-                false => vec![Moment::Takes(at(&txn))],
+                true => vec![OrderPoint::Starts(at(&txn)), OrderPoint::Commits(at(&txn))],
+                false => vec![OrderPoint::Takes(at(&txn))],
             };
             told.whole.txns().filter(is_there).flat_map(moments).collect()
         }
@@ -194,7 +194,7 @@ fn first_order(told: &Told, result: &LevelResult) -> Vec<Moment> {
 }
 
 /// An order with something changed.
-fn changed(moments: &[Moment], count: u64, rng: &mut Rng) -> Vec<Moment> {
+fn changed(moments: &[OrderPoint], count: u64, rng: &mut Rng) -> Vec<OrderPoint> {
     let mut changed = moments.to_vec();
     let at = rng.below(moments.len());
     match rng.below(6) {
@@ -210,9 +210,9 @@ fn changed(moments: &[Moment], count: u64, rng: &mut Rng) -> Vec<Moment> {
         _ => {
             let other = rng.below(count as usize + 1) as u64;
             changed[at] = match changed[at] {
-                Moment::Takes(_) => Moment::Takes(other),
-                Moment::Starts(_) => Moment::Starts(other),
-                Moment::Commits(_) => Moment::Commits(other),
+                OrderPoint::Takes(_) => OrderPoint::Takes(other),
+                OrderPoint::Starts(_) => OrderPoint::Starts(other),
+                OrderPoint::Commits(_) => OrderPoint::Commits(other),
             };
         }
     }
@@ -266,7 +266,7 @@ fn orders_are_right_and_wrong_as_they_are_of_the_whole() {
         for result in check(&told.whole, Follower::levels(), &by_checker) {
             let level = result.level;
             let moments = first_order(&told, &result);
-            let mut compare = |told: &Told, level: Level, moments: &[Moment]| {
+            let mut compare = |told: &Told, level: Level, moments: &[OrderPoint]| {
                 tried.entry(level).or_default()[usize::from(told.compare(level, moments))] += 1;
             };
             compare(&told, level, &moments);
@@ -301,8 +301,8 @@ fn miscounted_orders_are_refused() {
         .find(|told| ProofOutline::is_fit(&told.whole) && told.whole.txn_count() > 2)
         .expect("some are");
     for (level, moments) in [
-        (Level::ReadCommitted, vec![Moment::Takes(0), Moment::Takes(1)]),
-        (Level::Prefix, vec![Moment::Starts(0), Moment::Commits(0)]),
+        (Level::ReadCommitted, vec![OrderPoint::Takes(0), OrderPoint::Takes(1)]),
+        (Level::Prefix, vec![OrderPoint::Starts(0), OrderPoint::Commits(0)]),
     ] {
         let file = String::from_utf8(told.proof(level, &moments)).expect("text");
         for count in [0, 1, 3, u64::MAX] {

@@ -10,7 +10,7 @@ use isolario_model::{
 };
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
-    Excerpt, Further, Moment, Order as ProofOrder, OrderLocation, OrderRefusal, OrderReplay,
+    Excerpt, Further, Order as ProofOrder, OrderLocation, OrderPoint, OrderRefusal, OrderReplay,
     Places, ProofError, ProofOutline, ReplayError, Replayed, Room, SessionDigests, TxnPositions,
     VerifiedProof, WholeHistory, write_of_whole,
 };
@@ -272,9 +272,9 @@ fn moments(order: &Order, level: Level, firsts: Vec<u64>) -> io::Result<ProofOrd
         let settling = settling?;
         let position = firsts[settling.session as usize] + settling.index;
         Ok(match settling.step {
-            PointKind::Start => Moment::Starts(position),
-            PointKind::Commit => Moment::Commits(position),
-            PointKind::Both => Moment::Takes(position),
+            PointKind::Start => OrderPoint::Starts(position),
+            PointKind::Commit => OrderPoint::Commits(position),
+            PointKind::Both => OrderPoint::Takes(position),
         })
     };
     let moments = Box::new(order.moments()?.map(moment));

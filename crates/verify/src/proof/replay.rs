@@ -8,7 +8,7 @@ use isolario_model::{History, SinkError, Value};
 use serde::Deserialize;
 
 use super::outline::{ORDERS, OrderLocation, ProofOutline};
-use super::write::Moment;
+use super::write::OrderPoint;
 use super::{ProofError, ProofProblem, TxnPositions};
 use crate::streamed::{Halt, Replay, Wrong, is_fit};
 
@@ -178,7 +178,7 @@ struct Moments<R> {
     found: u64,
     line: Vec<u8>,
     /// Those of the last line that have not passed.
-    ready: vec::IntoIter<Moment>,
+    ready: vec::IntoIter<OrderPoint>,
     /// Whether there are no more lines.
     is_over: bool,
 }
@@ -216,7 +216,7 @@ impl<R: BufRead> Moments<R> {
     }
 
     /// The next moment; none after the last one.
-    fn peek(&mut self) -> Result<Option<Moment>, End> {
+    fn peek(&mut self) -> Result<Option<OrderPoint>, End> {
         if self.ready.as_slice().is_empty() && !self.is_over {
             self.ready = self.next_line()?.into_iter();
         }
@@ -228,7 +228,7 @@ impl<R: BufRead> Moments<R> {
     }
 
     /// The moments of the next line; none after the last one, which the order must not go beyond.
-    fn next_line(&mut self) -> Result<Vec<Moment>, End> {
+    fn next_line(&mut self) -> Result<Vec<OrderPoint>, End> {
         self.line.clear();
         let read = self.input.read_until(b'\n', &mut self.line);
         read.map_err(|error| Err(error.into()))?;
@@ -240,10 +240,10 @@ impl<R: BufRead> Moments<R> {
         let moments = match in_points {
             _ if self.is_over => return Err(self.miscounted()),
             false => serde_json::from_slice(&self.line).map(|Commits { order }| {
-                order.into_iter().map(|at| Moment::Takes(at.position)).collect::<Vec<_>>()
+                order.into_iter().map(|at| OrderPoint::Takes(at.position)).collect::<Vec<_>>()
             }),
             true => serde_json::from_slice(&self.line)
-                .map(|Points { points }| points.into_iter().map(Moment::from).collect()),
+                .map(|Points { points }| points.into_iter().map(OrderPoint::from).collect()),
         };
         let moments = moments.ok().filter(|moments| !moments.is_empty());
         let moments = moments.ok_or(Ok(Replayed::ByNames))?;
@@ -262,11 +262,11 @@ impl<R: BufRead> Moments<R> {
     }
 }
 
-impl From<PointAt> for Moment {
-    fn from(point: PointAt) -> Moment {
+impl From<PointAt> for OrderPoint {
+    fn from(point: PointAt) -> OrderPoint {
         match point {
-            PointAt::Start(at) => Moment::Starts(at.position),
-            PointAt::Commit(at) => Moment::Commits(at.position),
+            PointAt::Start(at) => OrderPoint::Starts(at.position),
+            PointAt::Commit(at) => OrderPoint::Commits(at.position),
         }
     }
 }

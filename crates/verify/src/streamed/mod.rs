@@ -27,7 +27,7 @@ use isolario_model::{
 use rustc_hash::FxHashMap;
 
 use crate::VerifyOptions;
-use crate::proof::{Moment, Room, TxnPositions};
+use crate::proof::{OrderPoint, Room, TxnPositions};
 use crate::times::{Interval, LatestStart};
 use recent::{Recent, Sought};
 use store::Store;
@@ -209,20 +209,20 @@ impl Replay {
     }
 
     /// Whether the history has brought whom a moment is about, or never will.
-    pub(crate) fn is_ready(&self, moment: Moment) -> bool {
+    pub(crate) fn is_ready(&self, moment: OrderPoint) -> bool {
         let position = moment.position();
         self.positions.is_told(position) || position >= self.positions.count()
     }
 
     /// The next moment of the order.
-    pub(crate) fn step(&mut self, moment: Moment) -> Result<(), Halt> {
+    pub(crate) fn step(&mut self, moment: OrderPoint) -> Result<(), Halt> {
         match moment {
             _ if moment.position() >= self.positions.count() => {
                 Err(Halt::NoSuchTxn(moment.position()))
             }
-            Moment::Takes(position) => self.take(position),
-            Moment::Starts(position) => self.start(position),
-            Moment::Commits(position) => self.commit(position),
+            OrderPoint::Takes(position) => self.take(position),
+            OrderPoint::Starts(position) => self.start(position),
+            OrderPoint::Commits(position) => self.commit(position),
         }
     }
 

@@ -24,7 +24,7 @@ pub struct WholeHistory<'p> {
 
 /// A moment in the order of a whole history: of the transaction at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum OrderPoint {
     /// It takes place, at levels where that is one moment.
     Takes(u64),
     /// It starts.
@@ -33,13 +33,13 @@ pub enum Moment {
     Commits(u64),
 }
 
-impl Moment {
+impl OrderPoint {
     /// The position of the transaction.
     pub fn position(self) -> u64 {
         match self {
-            Moment::Takes(position) | Moment::Starts(position) | Moment::Commits(position) => {
-                position
-            }
+            OrderPoint::Takes(position)
+            | OrderPoint::Starts(position)
+            | OrderPoint::Commits(position) => position,
         }
     }
 }
@@ -51,7 +51,7 @@ pub struct Order {
     /// How many moments there are.
     pub count: u64,
     /// The moments.
-    pub moments: Box<dyn Iterator<Item = io::Result<Moment>>>,
+    pub moments: Box<dyn Iterator<Item = io::Result<OrderPoint>>>,
 }
 
 /// Writes the proof of some results. Of each that is satisfied, the order is asked for when it is
@@ -101,9 +101,9 @@ fn write_order(result: &LevelResult, order: Order, out: &mut dyn io::Write) -> i
             _ => out.write_all(b",")?,
         }
         match moment? {
-            Moment::Takes(at) => write!(out, "{{\"{POSITION}\":{at}}}")?,
-            Moment::Starts(at) => write!(out, "{{\"start\":{{\"{POSITION}\":{at}}}}}")?,
-            Moment::Commits(at) => write!(out, "{{\"commit\":{{\"{POSITION}\":{at}}}}}")?,
+            OrderPoint::Takes(at) => write!(out, "{{\"{POSITION}\":{at}}}")?,
+            OrderPoint::Starts(at) => write!(out, "{{\"start\":{{\"{POSITION}\":{at}}}}}")?,
+            OrderPoint::Commits(at) => write!(out, "{{\"commit\":{{\"{POSITION}\":{at}}}}}")?,
         }
         on_line = (on_line + 1) % PER_LINE;
         if on_line == 0 {
