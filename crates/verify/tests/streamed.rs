@@ -15,8 +15,8 @@ use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::{Answer, Draft, DraftOp, DraftTxn, is_ambiguous, satisfies, volume};
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
-    Excerpt, Further, Order, OrderPoint, OrderReplay, Places, ProofOutline, ReplayError, Replayed,
-    Room, SessionDigests, WholeHistory, verify_proof, write_of_whole,
+    Excerpt, Further, OrderPoint, OrderReplay, Places, ProofOutline, ReplayError, Replayed, Room,
+    SessionDigests, StreamedOrder, WholeHistory, verify_proof, write_of_whole,
 };
 
 /// A history as a whole and in pieces.
@@ -68,7 +68,11 @@ impl Told {
         let order = |_| {
             let in_points = moments.iter().any(|moment| !matches!(moment, OrderPoint::Takes(_)));
             let all: Vec<_> = moments.iter().copied().map(Ok).collect();
-            Ok(Order { in_points, count: moments.len() as u64, moments: Box::new(all.into_iter()) })
+            Ok(StreamedOrder {
+                in_points,
+                count: moments.len() as u64,
+                moments: Box::new(all.into_iter()),
+            })
         };
         let mut file = Vec::new();
         write_of_whole(whole, &[result], order, &self.options, "whole", &mut file)

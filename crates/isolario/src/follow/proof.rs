@@ -10,9 +10,9 @@ use isolario_model::{
 };
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
-    Excerpt, Further, Order as ProofOrder, OrderLocation, OrderPoint, OrderRefusal, OrderReplay,
-    Places, ProofError, ProofOutline, ReplayError, Replayed, Room, SessionDigests, TxnPositions,
-    VerifiedProof, WholeHistory, write_of_whole,
+    Excerpt, Further, OrderLocation, OrderPoint, OrderRefusal, OrderReplay, Places, ProofError,
+    ProofOutline, ReplayError, Replayed, Room, SessionDigests, StreamedOrder as ProofOrder,
+    TxnPositions, VerifiedProof, WholeHistory, write_of_whole,
 };
 
 use super::order::Order;

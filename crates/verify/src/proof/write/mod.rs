@@ -14,7 +14,7 @@ use isolario_model::{
 use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
 
-pub use of_whole::{Order, OrderPoint, WholeHistory, write_of_whole};
+pub use of_whole::{OrderPoint, StreamedOrder, WholeHistory, write_of_whole};
 
 use crate::proof::names::{Named, Names, one_field};
 use crate::proof::{Digest, SCHEMA};

@@ -45,7 +45,7 @@ impl OrderPoint {
 }
 
 /// An order that shows that a level is satisfied.
-pub struct Order {
+pub struct StreamedOrder {
     /// Whether starts and commits are two moments.
     pub in_points: bool,
     /// How many moments there are.
@@ -59,7 +59,7 @@ pub struct Order {
 pub fn write_of_whole(
     whole: WholeHistory<'_>,
     results: &[LevelResult],
-    mut order: impl FnMut(usize) -> io::Result<Order>,
+    mut order: impl FnMut(usize) -> io::Result<StreamedOrder>,
     options: &VerifyOptions,
     name: &str,
     out: &mut dyn io::Write,
@@ -88,8 +88,12 @@ struct Satisfied {
 }
 
 /// The line of a level, and those of its order. There may be very many moments, which have one form each.
-fn write_order(result: &LevelResult, order: Order, out: &mut dyn io::Write) -> io::Result<()> {
-    let Order { in_points, count, moments } = order;
+fn write_order(
+    result: &LevelResult,
+    order: StreamedOrder,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let StreamedOrder { in_points, count, moments } = order;
     let (witness, field) = if in_points { ("points", "points") } else { ("commit-order", "order") };
     let LevelResult { level, engine, verdict } = result;
     let (level, checker, verdict) = (level.name(), engine.name(), verdict.name());
