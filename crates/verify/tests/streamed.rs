@@ -71,7 +71,7 @@ impl Told {
             Ok(StreamedOrder {
                 in_points,
                 count: moments.len() as u64,
-                moments: Box::new(all.into_iter()),
+                points: Box::new(all.into_iter()),
             })
         };
         let mut file = Vec::new();

@@ -279,7 +279,7 @@ fn moments(order: &Order, level: Level, firsts: Vec<u64>) -> io::Result<ProofOrd
     };
     let moments = Box::new(order.moments()?.map(moment));
     let in_points = order.in_points() || level.shape().nodes == LevelNodes::StartAndCommit;
-    Ok(ProofOrder { in_points, count: order.count(), moments })
+    Ok(ProofOrder { in_points, count: order.count(), points: moments })
 }
 
 /// Of the whole, what was found is not all there is.

@@ -51,7 +51,7 @@ pub struct StreamedOrder {
     /// How many moments there are.
     pub count: u64,
     /// The moments.
-    pub moments: Box<dyn Iterator<Item = io::Result<OrderPoint>>>,
+    pub points: Box<dyn Iterator<Item = io::Result<OrderPoint>>>,
 }
 
 /// Writes the proof of some results. Of each that is satisfied, the order is asked for when it is
@@ -93,7 +93,7 @@ fn write_order(
     order: StreamedOrder,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let StreamedOrder { in_points, count, moments } = order;
+    let StreamedOrder { in_points, count, points: moments } = order;
     let (witness, field) = if in_points { ("points", "points") } else { ("commit-order", "order") };
     let LevelResult { level, engine, verdict } = result;
     let (level, checker, verdict) = (level.name(), engine.name(), verdict.name());
