@@ -15,8 +15,8 @@ use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::{Answer, Draft, DraftOp, DraftTxn, is_ambiguous, satisfies, volume};
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
-    Excerpt, Further, OrderPoint, OrderReplay, Places, ProofOutline, ReplayError, Replayed, Room,
-    SessionDigests, StreamedOrder, WholeHistory, verify_proof, write_of_whole,
+    Further, OrderPoint, OrderReplay, Places, ProofExcerpt, ProofOutline, ReplayError, Replayed,
+    Room, SessionDigests, StreamedOrder, WholeHistory, verify_proof, write_of_whole,
 };
 
 /// A history as a whole and in pieces.
@@ -100,7 +100,7 @@ impl Told {
             match self.replayed(file, recent, sought.clone()) {
                 Ok(Replayed::Right) => return true,
                 Ok(Replayed::Refused(refusal)) => {
-                    let mut excerpt = Excerpt::new(&outline, &positions, vec![Some(refusal)]);
+                    let mut excerpt = ProofExcerpt::new(&outline, &positions, vec![Some(refusal)]);
                     self.pieces.iter().for_each(|piece| excerpt.find(piece).expect("the same"));
                     excerpt.begin_again();
                     self.pieces.iter().for_each(|piece| excerpt.pick(piece).expect("the same"));

@@ -10,9 +10,9 @@ use isolario_model::{
 };
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
-    Excerpt, Further, OrderLocation, OrderPoint, OrderRefusal, OrderReplay, Places, ProofError,
-    ProofOutline, ReplayError, Replayed, Room, SessionDigests, StreamedOrder as ProofOrder,
-    TxnPositions, VerifiedProof, WholeHistory, write_of_whole,
+    Further, OrderLocation, OrderPoint, OrderRefusal, OrderReplay, Places, ProofError,
+    ProofExcerpt, ProofOutline, ReplayError, Replayed, Room, SessionDigests,
+    StreamedOrder as ProofOrder, TxnPositions, VerifiedProof, WholeHistory, write_of_whole,
 };
 
 use super::order::Order;
@@ -195,7 +195,7 @@ impl Replaying<'_> {
 
     /// Looks up those whom claims of violations and refusals are about.
     fn tell(self, refused: Vec<Option<OrderRefusal>>) -> Result<Verified, FollowError> {
-        let mut excerpt = Excerpt::new(self.outline, &self.positions, refused);
+        let mut excerpt = ProofExcerpt::new(self.outline, &self.positions, refused);
         if !excerpt.names_nobody() {
             for_each_piece(self.reader()?, |piece| excerpt.find(piece).map(ControlFlow::Continue))?;
             excerpt.begin_again();

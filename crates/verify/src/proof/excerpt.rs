@@ -26,7 +26,7 @@ use crate::{Refusal, Verifier};
 /// A proof, and the transactions that it takes to see whether what it says of violated levels is so, and what is
 /// wrong with its orders. They are looked for in the history, which is told twice, in pieces that each have the
 /// next transactions of some sessions.
-pub struct Excerpt<'f> {
+pub struct ProofExcerpt<'f> {
     outline: &'f ProofOutline,
     /// By level, why its order is refused.
     refused: Vec<Option<OrderRefusal>>,
@@ -42,16 +42,16 @@ pub struct Excerpt<'f> {
     places: BTreeMap<Value, Vec<u64>>,
 }
 
-impl<'f> Excerpt<'f> {
+impl<'f> ProofExcerpt<'f> {
     /// Looks for those that a proof names, and for those by whom its orders are refused, if they are.
     pub fn new(
         outline: &'f ProofOutline,
         of_all: &TxnPositions,
         refused: Vec<Option<OrderRefusal>>,
-    ) -> Excerpt<'f> {
+    ) -> ProofExcerpt<'f> {
         let mut named = positions(&outline.rest);
         named.extend(refused.iter().flatten().flat_map(|OrderRefusal(wrong)| wrong.named()));
-        Excerpt {
+        ProofExcerpt {
             outline,
             refused,
             positions: of_all.clone(),

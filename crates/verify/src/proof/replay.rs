@@ -39,7 +39,7 @@ pub enum Replayed {
     ByNames,
 }
 
-/// Why an order is refused. Whoever it is about can be [looked up](super::Excerpt).
+/// Why an order is refused. Whoever it is about can be [looked up](super::ProofExcerpt).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderRefusal(pub(super) Wrong);
 
