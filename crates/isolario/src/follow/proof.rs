@@ -196,7 +196,7 @@ impl Replaying<'_> {
     /// Looks up those whom claims of violations and refusals are about.
     fn tell(self, refused: Vec<Option<OrderRefusal>>) -> Result<Verified, FollowError> {
         let mut excerpt = ProofExcerpt::new(self.outline, &self.positions, refused);
-        if !excerpt.names_nobody() {
+        if !excerpt.names_no_txn() {
             for_each_piece(self.reader()?, |piece| excerpt.find(piece).map(ControlFlow::Continue))?;
             excerpt.begin_again();
             for_each_piece(self.reader()?, |piece| excerpt.pick(piece).map(ControlFlow::Continue))?;

@@ -64,7 +64,7 @@ impl<'f> ProofExcerpt<'f> {
     }
 
     /// Whether nobody has to be looked for.
-    pub fn names_nobody(&self) -> bool {
+    pub fn names_no_txn(&self) -> bool {
         self.named.is_empty()
     }
 
