@@ -39,7 +39,7 @@ pub struct ProofExcerpt<'f> {
     unseen: BTreeSet<(Value, Value)>,
     picked: Batch,
     /// By session, the positions of those that were picked.
-    places: BTreeMap<Value, Vec<u64>>,
+    picked_positions: BTreeMap<Value, Vec<u64>>,
 }
 
 impl<'f> ProofExcerpt<'f> {
@@ -59,7 +59,7 @@ impl<'f> ProofExcerpt<'f> {
             wanted: BTreeMap::new(),
             unseen: BTreeSet::new(),
             picked: Batch::new(),
-            places: BTreeMap::new(),
+            picked_positions: BTreeMap::new(),
         }
     }
 
@@ -115,7 +115,7 @@ impl<'f> ProofExcerpt<'f> {
     /// has the one that it goes by in the whole.
     fn take(&mut self, piece: &History, txn: TxnId, position: u64) -> Result<(), SinkError> {
         let session = piece.session_name(piece.session_of(txn));
-        self.places.entry(session.to_owned()).or_default().push(position);
+        self.picked_positions.entry(session.to_owned()).or_default().push(position);
         let place = format!("#{position}");
         let id = piece.txn_name(txn).or(Some(ValueRef::Text(&place)));
         self.picked.begin(&TxnStart { session, id, line: None })?;
@@ -161,7 +161,7 @@ impl<'f> ProofExcerpt<'f> {
         let part = self.picked.build().map_err(refused)?;
         let mut positions = BTreeMap::new();
         for session in part.sessions() {
-            let picked = self.places.get(&part.session_name(session).to_owned());
+            let picked = self.picked_positions.get(&part.session_name(session).to_owned());
             positions.extend(picked.into_iter().flatten().copied().zip(part.session_txns(session)));
         }
         let proof = read_part(&part, positions.clone(), &self.outline.rest)?;
