@@ -15,8 +15,8 @@ use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::{Answer, Draft, DraftOp, DraftTxn, is_ambiguous, satisfies, volume};
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
-    Further, OrderPoint, OrderReplay, Places, ProofExcerpt, ProofOutline, ReplayError, Replayed,
-    Room, SessionDigests, StreamedOrder, WholeHistory, verify_proof, write_of_whole,
+    Further, OrderPoint, OrderReplay, PartPositionsRef, ProofExcerpt, ProofOutline, ReplayError,
+    Replayed, Room, SessionDigests, StreamedOrder, WholeHistory, verify_proof, write_of_whole,
 };
 
 /// A history as a whole and in pieces.
@@ -63,7 +63,7 @@ impl Told {
         let whole = WholeHistory {
             digest: self.sessions().finish(),
             part: &Batch::new().build().expect("empty"),
-            positions: Places { txns: &[], ops: &[] },
+            positions: PartPositionsRef { txns: &[], ops: &[] },
         };
         let order = |_| {
             let in_points = moments.iter().any(|moment| !matches!(moment, OrderPoint::Takes(_)));

@@ -10,7 +10,7 @@ use isolario_model::{
 };
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
-    Further, OrderLocation, OrderPoint, OrderRefusal, OrderReplay, Places, ProofError,
+    Further, OrderLocation, OrderPoint, OrderRefusal, OrderReplay, PartPositionsRef, ProofError,
     ProofExcerpt, ProofOutline, ReplayError, Replayed, Room, SessionDigests,
     StreamedOrder as ProofOrder, TxnPositions, VerifiedProof, WholeHistory, write_of_whole,
 };
@@ -40,7 +40,7 @@ pub fn write(
     let whole = WholeHistory {
         digest: sessions.finish(),
         part: &spilled.part,
-        positions: Places { txns: &spilled.places.txns, ops: &spilled.places.ops },
+        positions: PartPositionsRef { txns: &spilled.places.txns, ops: &spilled.places.ops },
     };
     let results: Vec<LevelResult> = spilled.results.iter().map(not_exact).collect();
     let order = |at: usize| match (&spilled.orders[at], &orders[at]) {

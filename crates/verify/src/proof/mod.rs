@@ -51,7 +51,7 @@ use isolario_model::{History, KeyAssumptions, LevelResult, PromisedOrder, Stated
 pub use digest::{Digest, SessionDigests};
 pub use error::{ProofError, ProofProblem};
 pub use excerpt::ProofExcerpt;
-pub use names::Places;
+pub use names::PartPositionsRef;
 pub use outline::{OrderLocation, ProofOutline};
 pub use positions::TxnPositions;
 pub use read::read;

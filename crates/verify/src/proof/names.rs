@@ -22,12 +22,12 @@ pub(super) struct Names<'h> {
     /// Per name, the transaction; none where several have it.
     txns: FxHashMap<ValueRef<'h>, Option<TxnId>>,
     /// Where the history is in a larger one, if it is told in terms of that.
-    places: Option<Places<'h>>,
+    places: Option<PartPositionsRef<'h>>,
 }
 
 /// Where the transactions and operations of a part are in the whole.
 #[derive(Clone, Copy, Debug)]
-pub struct Places<'p> {
+pub struct PartPositionsRef<'p> {
     /// By transaction, its position in the whole.
     pub txns: &'p [u64],
     /// By operation, its index within its transaction.
@@ -47,7 +47,7 @@ impl<'h> Names<'h> {
 
     /// Names of a larger history, of which this is a part. They are positions: a name that is unique in
     /// the part need not be so in the whole.
-    pub(super) fn in_whole(history: &'h History, places: Places<'h>) -> Self {
+    pub(super) fn in_whole(history: &'h History, places: PartPositionsRef<'h>) -> Self {
         Names { places: Some(places), ..Names::without_txns(history) }
     }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{Anomalies, Header, PER_LINE, Section, write_line};
 use crate::VerifyOptions;
 use crate::proof::Digest;
-use crate::proof::names::{Names, POSITION, Places};
+use crate::proof::names::{Names, POSITION, PartPositionsRef};
 
 /// What is known of a history that is not in memory.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub struct WholeHistory<'p> {
     /// A part of it, which evidence is about.
     pub part: &'p History,
     /// Where the part is in the whole.
-    pub positions: Places<'p>,
+    pub positions: PartPositionsRef<'p>,
 }
 
 /// A moment in the order of a whole history: of the transaction at a position.
