@@ -16,7 +16,7 @@ use isolario_oracle::{Answer, Draft, DraftOp, DraftTxn, is_ambiguous, satisfies,
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
     Further, OrderPoint, OrderReplay, PartPositionsRef, ProofExcerpt, ProofOutline, ReplayError,
-    Replayed, Room, SessionDigests, StreamedOrder, WholeHistory, verify_proof, write_of_whole,
+    ReplayOutcome, Room, SessionDigests, StreamedOrder, WholeHistory, verify_proof, write_of_whole,
 };
 
 /// A history as a whole and in pieces.
@@ -98,8 +98,8 @@ impl Told {
         let mut sought: Option<Further> = None;
         loop {
             match self.replayed(file, recent, sought.clone()) {
-                Ok(Replayed::Right) => return true,
-                Ok(Replayed::Refused(refusal)) => {
+                Ok(ReplayOutcome::Right) => return true,
+                Ok(ReplayOutcome::Refused(refusal)) => {
                     let mut excerpt = ProofExcerpt::new(&outline, &positions, vec![Some(refusal)]);
                     self.pieces.iter().for_each(|piece| excerpt.find(piece).expect("the same"));
                     excerpt.begin_again();
@@ -110,7 +110,7 @@ impl Told {
                     assert!(!said.contains("has changed"), "{said}\n{}", self.draft);
                     return false;
                 }
-                Ok(Replayed::Further(further)) => {
+                Ok(ReplayOutcome::Further(further)) => {
                     assert!(recent < usize::MAX, "all is kept");
                     // The last time, it is known whether anybody wrote what is sought.
                     if sought.as_ref() == Some(&further) {
@@ -131,7 +131,7 @@ impl Told {
         file: &[u8],
         recent: usize,
         sought: Option<Further>,
-    ) -> Result<Replayed, ReplayError> {
+    ) -> Result<ReplayOutcome, ReplayError> {
         let outline = ProofOutline::read(&mut &*file).expect("in memory").expect("of this kind");
         let positions = outline.of_history(self.sessions()).expect("of this history");
         let order = outline.orders().next().flatten().expect("one order");

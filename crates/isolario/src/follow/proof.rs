@@ -11,7 +11,7 @@ use isolario_model::{
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
     Further, OrderLocation, OrderPoint, OrderRefusal, OrderReplay, PartPositionsRef, ProofError,
-    ProofExcerpt, ProofOutline, ReplayError, Replayed, Room, SessionDigests,
+    ProofExcerpt, ProofOutline, ReplayError, ReplayOutcome, Room, SessionDigests,
     StreamedOrder as ProofOrder, TxnPositions, VerifiedProof, WholeHistory, write_of_whole,
 };
 
@@ -127,9 +127,9 @@ pub fn verify(
             continue;
         };
         match replaying.replay(at, order, proof)? {
-            Ok(Replayed::Right) => refused.push(None),
-            Ok(Replayed::Refused(refusal)) => refused.push(Some(refusal)),
-            Ok(Replayed::ByNames) => return Ok(Verified::TakesAll),
+            Ok(ReplayOutcome::Right) => refused.push(None),
+            Ok(ReplayOutcome::Refused(refusal)) => refused.push(Some(refusal)),
+            Ok(ReplayOutcome::ByNames) => return Ok(Verified::TakesAll),
             Ok(_) => return Ok(Verified::TooLarge(outline.level(at))),
             Err(error) => return Ok(Verified::NoProof(error)),
         }
@@ -154,7 +154,7 @@ impl Replaying<'_> {
         at: usize,
         order: OrderLocation,
         proof: &mut (impl BufRead + Seek),
-    ) -> Result<Result<Replayed, ProofError>, FollowError> {
+    ) -> Result<Result<ReplayOutcome, ProofError>, FollowError> {
         let most = (self.means.memory / BYTES_PER_OPERATION) as usize;
         let mut room = Room { waiting: most, recent: FIRST_KEPT.min(most) };
         let mut sought: Option<Further> = None;
@@ -166,8 +166,8 @@ impl Replaying<'_> {
                 OrderReplay::new(of, order, &self.positions, &mut *proof, room, sought_now);
             for_each_piece(self.reader()?, |piece| replay.tell(piece))?;
             match replay.finish() {
-                Ok(Replayed::TooLarge) if self.runs.is_none() => self.sort(most)?,
-                Ok(Replayed::Further(further))
+                Ok(ReplayOutcome::TooLarge) if self.runs.is_none() => self.sort(most)?,
+                Ok(ReplayOutcome::Further(further))
                     if room.recent < most || sought.as_ref() != Some(&further) =>
                 {
                     room.recent = room.recent.saturating_mul(MORE).min(most);

@@ -22,11 +22,11 @@ pub struct OrderReplay<R> {
     end: Option<End>,
 }
 
-type End = Result<Replayed, ReplayError>;
+type End = Result<ReplayOutcome, ReplayError>;
 
 /// What came of an order.
 #[derive(Debug)]
-pub enum Replayed {
+pub enum ReplayOutcome {
     /// It shows that the level is satisfied.
     Right,
     /// It does not.
@@ -96,7 +96,8 @@ impl<R: BufRead> OrderReplay<R> {
         if let (Some(replay), Some(Further { key, value })) = (&mut replay, further) {
             replay.seek(key, value);
         }
-        let end = replay.is_none().then_some(Ok(Replayed::Refused(OrderRefusal(Wrong::Witness))));
+        let end =
+            replay.is_none().then_some(Ok(ReplayOutcome::Refused(OrderRefusal(Wrong::Witness))));
         OrderReplay { replay, moments: Moments::new(input, order), end }
     }
 
@@ -113,8 +114,8 @@ impl<R: BufRead> OrderReplay<R> {
     }
 
     /// Everything was told, or enough.
-    pub fn finish(mut self) -> Result<Replayed, ReplayError> {
-        if let Some(Ok(Replayed::Refused(_))) = self.end {
+    pub fn finish(mut self) -> Result<ReplayOutcome, ReplayError> {
+        if let Some(Ok(ReplayOutcome::Refused(_))) = self.end {
             // What is not in the form of a proof is no proof, however wrong it is besides.
             self.end = self.pass_all().err().or(self.end);
         }
@@ -136,8 +137,8 @@ impl<R: BufRead> OrderReplay<R> {
             return Err(Err(io::Error::other("the history has changed").into()));
         }
         Ok(match self.replay.as_ref().map_or(Ok(()), Replay::finish) {
-            Ok(()) => Ok(Replayed::Right),
-            Err(wrong) => Ok(Replayed::Refused(OrderRefusal(wrong))),
+            Ok(()) => Ok(ReplayOutcome::Right),
+            Err(wrong) => Ok(ReplayOutcome::Refused(OrderRefusal(wrong))),
         })
     }
 }
@@ -151,17 +152,17 @@ fn advance(replay: &mut Replay, moments: &mut Moments<impl BufRead>) -> Result<(
         replay.step(moment).map_err(|halt| end_of(halt, replay))?;
     }
     match replay.is_too_large() {
-        true => Err(Ok(Replayed::TooLarge)),
+        true => Err(Ok(ReplayOutcome::TooLarge)),
         false => Ok(()),
     }
 }
 
 fn end_of(halt: Halt, replay: &Replay) -> End {
     match halt {
-        Halt::Wrong(wrong) => Ok(Replayed::Refused(OrderRefusal(wrong))),
+        Halt::Wrong(wrong) => Ok(ReplayOutcome::Refused(OrderRefusal(wrong))),
         Halt::Beyond { key, value } => {
             let key = replay.key_name(key).cloned().unwrap_or(Value::Nil);
-            Ok(Replayed::Further(Further { key, value }))
+            Ok(ReplayOutcome::Further(Further { key, value }))
         }
         Halt::NoSuchTxn(position) => {
             let problem = ProofProblem::NotThere(format!("transaction at position {position}"));
@@ -246,7 +247,7 @@ impl<R: BufRead> Moments<R> {
                 .map(|Points { points }| points.into_iter().map(OrderPoint::from).collect()),
         };
         let moments = moments.ok().filter(|moments| !moments.is_empty());
-        let moments = moments.ok_or(Ok(Replayed::ByNames))?;
+        let moments = moments.ok_or(Ok(ReplayOutcome::ByNames))?;
         self.found += moments.len() as u64;
         if self.found > stated {
             return Err(self.miscounted());
