@@ -15,8 +15,9 @@ use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::{Answer, Draft, DraftOp, DraftTxn, is_ambiguous, satisfies, volume};
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
-    Further, OrderPoint, OrderReplay, PartPositionsRef, ProofExcerpt, ProofOutline, ReplayError,
-    ReplayOutcome, Room, SessionDigests, StreamedOrder, WholeHistory, verify_proof, write_of_whole,
+    EvictedVersion, OrderPoint, OrderReplay, PartPositionsRef, ProofExcerpt, ProofOutline,
+    ReplayError, ReplayOutcome, Room, SessionDigests, StreamedOrder, WholeHistory, verify_proof,
+    write_of_whole,
 };
 
 /// A history as a whole and in pieces.
@@ -95,7 +96,7 @@ impl Told {
     fn by_pieces(&self, file: &[u8], mut recent: usize) -> bool {
         let outline = ProofOutline::read(&mut &*file).expect("in memory").expect("of this kind");
         let positions = outline.of_history(self.sessions()).expect("of this history");
-        let mut sought: Option<Further> = None;
+        let mut sought: Option<EvictedVersion> = None;
         loop {
             match self.replayed(file, recent, sought.clone()) {
                 Ok(ReplayOutcome::Right) => return true,
@@ -130,7 +131,7 @@ impl Told {
         &self,
         file: &[u8],
         recent: usize,
-        sought: Option<Further>,
+        sought: Option<EvictedVersion>,
     ) -> Result<ReplayOutcome, ReplayError> {
         let outline = ProofOutline::read(&mut &*file).expect("in memory").expect("of this kind");
         let positions = outline.of_history(self.sessions()).expect("of this history");

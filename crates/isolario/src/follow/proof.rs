@@ -10,8 +10,8 @@ use isolario_model::{
 };
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
-    Further, OrderLocation, OrderPoint, OrderRefusal, OrderReplay, PartPositionsRef, ProofError,
-    ProofExcerpt, ProofOutline, ReplayError, ReplayOutcome, Room, SessionDigests,
+    EvictedVersion, OrderLocation, OrderPoint, OrderRefusal, OrderReplay, PartPositionsRef,
+    ProofError, ProofExcerpt, ProofOutline, ReplayError, ReplayOutcome, Room, SessionDigests,
     StreamedOrder as ProofOrder, TxnPositions, VerifiedProof, WholeHistory, write_of_whole,
 };
 
@@ -157,7 +157,7 @@ impl Replaying<'_> {
     ) -> Result<Result<ReplayOutcome, ProofError>, FollowError> {
         let most = (self.means.memory / BYTES_PER_OPERATION) as usize;
         let mut room = Room { waiting: most, recent: FIRST_KEPT.min(most) };
-        let mut sought: Option<Further> = None;
+        let mut sought: Option<EvictedVersion> = None;
         loop {
             proof.seek(SeekFrom::Start(order.offset)).map_err(SinkError::from)?;
             let of = (self.outline, at);

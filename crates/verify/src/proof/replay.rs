@@ -34,7 +34,7 @@ pub enum ReplayOutcome {
     /// It takes more than may be kept.
     TooLarge,
     /// It takes a replay that keeps more.
-    Further(Further),
+    Further(EvictedVersion),
     /// It calls transactions by names of their own, which only the whole history can tell.
     ByNames,
 }
@@ -45,7 +45,7 @@ pub struct OrderRefusal(pub(super) Wrong);
 
 /// A version that was overwritten before all that was kept, if anybody wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Further {
+pub struct EvictedVersion {
     key: Value,
     value: Value,
 }
@@ -89,11 +89,11 @@ impl<R: BufRead> OrderReplay<R> {
         positions: &TxnPositions,
         input: R,
         room: Room,
-        further: Option<Further>,
+        further: Option<EvictedVersion>,
     ) -> OrderReplay<R> {
         let (options, level) = (outline.options, outline.claims[at].level);
         let mut replay = Replay::new(level, order.in_points, options, positions.clone(), room);
-        if let (Some(replay), Some(Further { key, value })) = (&mut replay, further) {
+        if let (Some(replay), Some(EvictedVersion { key, value })) = (&mut replay, further) {
             replay.seek(key, value);
         }
         let end =
@@ -162,7 +162,7 @@ fn end_of(halt: Halt, replay: &Replay) -> End {
         Halt::Wrong(wrong) => Ok(ReplayOutcome::Refused(OrderRefusal(wrong))),
         Halt::Beyond { key, value } => {
             let key = replay.key_name(key).cloned().unwrap_or(Value::Nil);
-            Ok(ReplayOutcome::Further(Further { key, value }))
+            Ok(ReplayOutcome::Further(EvictedVersion { key, value }))
         }
         Halt::NoSuchTxn(position) => {
             let problem = ProofProblem::NotThere(format!("transaction at position {position}"));
