@@ -16,8 +16,8 @@ use isolario_oracle::{Answer, Draft, DraftOp, DraftTxn, is_ambiguous, satisfies,
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
     EvictedVersion, OrderPoint, OrderReplay, PartPositionsRef, ProofExcerpt, ProofOutline,
-    ReplayError, ReplayOutcome, Room, SessionDigests, StreamedOrder, WholeHistory, verify_proof,
-    write_of_whole,
+    ReplayError, ReplayLimits, ReplayOutcome, SessionDigests, StreamedOrder, WholeHistory,
+    verify_proof, write_of_whole,
 };
 
 /// A history as a whole and in pieces.
@@ -138,7 +138,7 @@ impl Told {
         let order = outline.orders().next().flatten().expect("one order");
         let mut input = Cursor::new(file);
         input.set_position(order.offset);
-        let room = Room { waiting: usize::MAX, recent };
+        let room = ReplayLimits { waiting: usize::MAX, recent };
         let of = (&outline, 0);
         let mut replay = OrderReplay::new(of, order, &positions, input, room, sought);
         for piece in &self.pieces {

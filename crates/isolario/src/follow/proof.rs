@@ -11,8 +11,9 @@ use isolario_model::{
 use isolario_verify::VerifyOptions;
 use isolario_verify::proof::{
     EvictedVersion, OrderLocation, OrderPoint, OrderRefusal, OrderReplay, PartPositionsRef,
-    ProofError, ProofExcerpt, ProofOutline, ReplayError, ReplayOutcome, Room, SessionDigests,
-    StreamedOrder as ProofOrder, TxnPositions, VerifiedProof, WholeHistory, write_of_whole,
+    ProofError, ProofExcerpt, ProofOutline, ReplayError, ReplayLimits, ReplayOutcome,
+    SessionDigests, StreamedOrder as ProofOrder, TxnPositions, VerifiedProof, WholeHistory,
+    write_of_whole,
 };
 
 use super::order::Order;
@@ -156,7 +157,7 @@ impl Replaying<'_> {
         proof: &mut (impl BufRead + Seek),
     ) -> Result<Result<ReplayOutcome, ProofError>, FollowError> {
         let most = (self.means.memory / BYTES_PER_OPERATION) as usize;
-        let mut room = Room { waiting: most, recent: FIRST_KEPT.min(most) };
+        let mut room = ReplayLimits { waiting: most, recent: FIRST_KEPT.min(most) };
         let mut sought: Option<EvictedVersion> = None;
         loop {
             proof.seek(SeekFrom::Start(order.offset)).map_err(SinkError::from)?;

@@ -55,7 +55,9 @@ pub use names::PartPositionsRef;
 pub use outline::{OrderLocation, ProofOutline};
 pub use positions::TxnPositions;
 pub use read::read;
-pub use replay::{EvictedVersion, OrderRefusal, OrderReplay, ReplayError, ReplayOutcome, Room};
+pub use replay::{
+    EvictedVersion, OrderRefusal, OrderReplay, ReplayError, ReplayLimits, ReplayOutcome,
+};
 pub use write::{OrderPoint, StreamedOrder, WholeHistory, write, write_of_whole, write_with_lost};
 
 use crate::{LostCommit, NotLost, Outage, Refusal, Verifier, VerifyOptions, verify_lost};

@@ -52,7 +52,7 @@ pub struct EvictedVersion {
 
 /// How much may be kept in memory, in operations, of which each takes some fifty bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct ReplayLimits {
     /// Of transactions that the history has and the order has not come to, or that are of unknown outcome and not
     /// in it.
     pub waiting: usize,
@@ -88,7 +88,7 @@ impl<R: BufRead> OrderReplay<R> {
         order: OrderLocation,
         positions: &TxnPositions,
         input: R,
-        room: Room,
+        room: ReplayLimits,
         further: Option<EvictedVersion>,
     ) -> OrderReplay<R> {
         let (options, level) = (outline.options, outline.claims[at].level);

@@ -27,7 +27,7 @@ use isolario_model::{
 use rustc_hash::FxHashMap;
 
 use crate::VerifyOptions;
-use crate::proof::{OrderPoint, Room, TxnPositions};
+use crate::proof::{OrderPoint, ReplayLimits, TxnPositions};
 use crate::times::{Interval, LatestStart};
 use recent::{Recent, Sought};
 use store::Store;
@@ -72,7 +72,7 @@ pub(crate) struct Replay {
     level: Level,
     options: VerifyOptions,
     in_points: bool,
-    room: Room,
+    room: ReplayLimits,
     sought: Option<(Value, Value)>,
     positions: TxnPositions,
     keys: Keys,
@@ -110,7 +110,7 @@ impl Replay {
         in_points: bool,
         options: VerifyOptions,
         positions: TxnPositions,
-        room: Room,
+        room: ReplayLimits,
     ) -> Option<Replay> {
         let level = match (level.shape().nodes, in_points) {
             (LevelNodes::One, false) | (LevelNodes::StartAndCommit, true) => level,
