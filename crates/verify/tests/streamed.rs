@@ -142,7 +142,7 @@ impl Told {
         let of = (&outline, 0);
         let mut replay = OrderReplay::new(of, order, &positions, input, room, sought);
         for piece in &self.pieces {
-            if replay.tell(piece).expect("the same history").is_break() {
+            if replay.feed(piece).expect("the same history").is_break() {
                 break;
             }
         }

@@ -165,7 +165,7 @@ impl Replaying<'_> {
             let sought_now = sought.clone();
             let mut replay =
                 OrderReplay::new(of, order, &self.positions, &mut *proof, room, sought_now);
-            for_each_piece(self.reader()?, |piece| replay.tell(piece))?;
+            for_each_piece(self.reader()?, |piece| replay.feed(piece))?;
             match replay.finish() {
                 Ok(ReplayOutcome::TooLarge) if self.runs.is_none() => self.sort(most)?,
                 Ok(ReplayOutcome::Further(further))

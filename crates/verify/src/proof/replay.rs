@@ -102,7 +102,7 @@ impl<R: BufRead> OrderReplay<R> {
     }
 
     /// Tells the next piece; breaks off if no more is needed.
-    pub fn tell(&mut self, piece: &History) -> Result<ControlFlow<()>, SinkError> {
+    pub fn feed(&mut self, piece: &History) -> Result<ControlFlow<()>, SinkError> {
         if let (Some(replay), None) = (&mut self.replay, &self.end) {
             replay.tell(piece)?;
             self.end = advance(replay, &mut self.moments).err();
