@@ -16,7 +16,7 @@ use isolario::run::{
     Fault, Handle, Judgement, LostCommits, PROOF, RunOutcome, Settings, crash_arguments,
     recorded_outages, run, run_after_crash,
 };
-use isolario::verify::proof::{Given, verify_proof_with};
+use isolario::verify::proof::{ProofPremises, verify_proof_with};
 use isolario::workload::{Application, Kind, Workload};
 
 type Bytes = HashMap<Vec<u8>, Vec<u8>>;
@@ -105,7 +105,7 @@ fn crashed_with(settings: Settings, run_number: u64, name: &str, forgotten: usiz
     let outages = recorded_outages(&outcome.record);
     assert_eq!(LostCommits::find(&outcome.history, &outages), outcome.lost);
     let file = fs::read(outcome.directory.join(PROOF)).unwrap();
-    let given = Given::default().with_outages(&outages);
+    let given = ProofPremises::default().with_outages(&outages);
     assert!(verify_proof_with(&outcome.history, given, &file).unwrap().is_right());
     assert!(outcome.history.txn_count() > before.history.txn_count(), "the last reads are there");
     assert_eq!(outcome.record.counts.committed, 200);

@@ -13,7 +13,7 @@ use isolario::formats::{self, version_order};
 use isolario::model::{ItemView, Level, PromisedOrder, Stamp, VerdictKind};
 use isolario::run::{Handle, Judgement, RunOutcome, Settings, Shrinking, run, run_against};
 use isolario::verify::Verifier;
-use isolario::verify::proof::{Given, verify_proof_with};
+use isolario::verify::proof::{ProofPremises, verify_proof_with};
 use isolario::workload::{Kind, Workload};
 use tempfile::TempDir;
 
@@ -154,7 +154,7 @@ fn a_level_may_be_satisfied_and_not_by_the_order_that_is_promised() {
     assert!(file("promised-order.html").contains("Violates serializable"));
     assert!(file("bug-report.md").contains("--serialization-order timestamps"));
     let order = PromisedOrder::of_stamps(&outcome.history);
-    let given = Given::default().with_promised_order(Some(&order));
+    let given = ProofPremises::default().with_promised_order(Some(&order));
     let proof = file("promised-order.proof");
     let verified = verify_proof_with(&outcome.history, given, proof.as_bytes()).unwrap();
     assert!(verified.is_right());

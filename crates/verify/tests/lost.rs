@@ -5,7 +5,7 @@
 use isolario_model::{
     Batch, History, Op, OpId, OpInput, Outcome, TxnEnd, TxnSink, TxnStart, ValueRef,
 };
-use isolario_verify::proof::{self, Given, ProofProblem, verify_proof_with};
+use isolario_verify::proof::{self, ProofPremises, ProofProblem, verify_proof_with};
 use isolario_verify::{LostCommit, NotLost, Outage, VerifyOptions, verify_lost};
 
 const X: ValueRef<'static> = ValueRef::Text("x");
@@ -137,11 +137,11 @@ fn a_proof_is_read_back_and_verified_with_its_outages() {
     let mut file = Vec::new();
     let options = VerifyOptions::default();
     proof::write_with_lost(&history, &[], &[OUTAGE], &claims, &options, "h", &mut file).unwrap();
-    let given = Given::default().with_outages(&[OUTAGE]);
+    let given = ProofPremises::default().with_outages(&[OUTAGE]);
     let verified = verify_proof_with(&history, given, &file).unwrap();
     assert!(verified.is_right());
     assert_eq!(verified.proof.lost, claims);
-    let without = verify_proof_with(&history, Given::default(), &file).unwrap_err();
+    let without = verify_proof_with(&history, ProofPremises::default(), &file).unwrap_err();
     assert_eq!(without.problem, ProofProblem::OtherOutages);
     let text = String::from_utf8(file).unwrap();
     let forged = |from: &str, to: &str| {

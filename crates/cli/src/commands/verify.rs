@@ -13,7 +13,7 @@ use isolario::model::{History, Inapplicable, Level, LevelResult, Verdict, Witnes
 use isolario::report::grouped;
 use isolario::run::{LostCommits, Outage};
 use isolario::verify::proof::{
-    self, Given, ProofError, ProofProblem, VerifiedProof, verify_proof_with,
+    self, ProofError, ProofPremises, ProofProblem, VerifiedProof, verify_proof_with,
 };
 use isolario::verify::{NotLost, Refusal, VerifyOptions};
 use serde::Serialize;
@@ -157,7 +157,7 @@ fn by_all(
     });
     let promised = promised.transpose()?;
     let outages = run_directory::outages_beside(&config.history);
-    let given = Given::default()
+    let given = ProofPremises::default()
         .with_outages(&outages)
         .with_version_order(trusted.as_ref().map(|stated| &stated.orders[..]))
         .with_version_sets(trusted.as_ref().map_or(&[], |stated| &stated.sets[..]))

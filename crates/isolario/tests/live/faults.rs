@@ -13,7 +13,7 @@ use isolario::run::{
     Fault, Faults, Handle, Judgement, LostCommits, PROOF, RunOutcome, Settings, recorded_outages,
     run,
 };
-use isolario::verify::proof::{Given, verify_proof_with};
+use isolario::verify::proof::{ProofPremises, verify_proof_with};
 use isolario::workload::Kind as Workload;
 use isolario_servers::{Durability, Kind, Servers};
 use tempfile::TempDir;
@@ -53,7 +53,7 @@ fn assert_proven(outcome: &RunOutcome) {
     let outages = recorded_outages(&outcome.record);
     assert_eq!(LostCommits::find(&outcome.history, &outages), outcome.lost);
     let file = fs::read(outcome.directory.join(PROOF)).unwrap();
-    let given = Given::default().with_outages(&outages);
+    let given = ProofPremises::default().with_outages(&outages);
     let verified = verify_proof_with(&outcome.history, given, &file).unwrap();
     assert!(verified.is_right(), "{:?} {:?}", verified.refusals, verified.not_lost);
     assert_eq!(verified.proof.lost.is_empty(), outcome.lost.is_none());

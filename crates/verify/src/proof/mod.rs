@@ -106,13 +106,13 @@ impl VerifiedProof {
 
 /// Reads a proof of this history and re-checks every claim.
 pub fn verify_proof(history: &History, file: &[u8]) -> Result<VerifiedProof, ProofError> {
-    verify_proof_with(history, Given::default(), file)
+    verify_proof_with(history, ProofPremises::default(), file)
 }
 
 /// What is stated beside a history and taken for granted.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
-pub struct Given<'g> {
+pub struct ProofPremises<'g> {
     /// Orders of versions that are trusted.
     pub version_order: Option<&'g [StatedOrder]>,
     /// What is assumed of every register.
@@ -125,35 +125,35 @@ pub struct Given<'g> {
     pub outages: &'g [Outage],
 }
 
-impl<'g> Given<'g> {
+impl<'g> ProofPremises<'g> {
     /// With orders of versions that are trusted.
     #[must_use]
     pub fn with_version_order(self, version_order: Option<&'g [StatedOrder]>) -> Self {
-        Given { version_order, ..self }
+        ProofPremises { version_order, ..self }
     }
 
     /// With what is assumed of every register.
     #[must_use]
     pub fn with_assumptions(self, assume: KeyAssumptions) -> Self {
-        Given { assume, ..self }
+        ProofPremises { assume, ..self }
     }
 
     /// With the versions that predicate operations met.
     #[must_use]
     pub fn with_version_sets(self, version_sets: &'g [StatedSet]) -> Self {
-        Given { version_sets, ..self }
+        ProofPremises { version_sets, ..self }
     }
 
     /// With an order of transactions that the database promises.
     #[must_use]
     pub fn with_promised_order(self, promised_order: Option<&'g PromisedOrder>) -> Self {
-        Given { promised_order, ..self }
+        ProofPremises { promised_order, ..self }
     }
 
     /// With the times at which the server was down.
     #[must_use]
     pub fn with_outages(self, outages: &'g [Outage]) -> Self {
-        Given { outages, ..self }
+        ProofPremises { outages, ..self }
     }
 }
 
@@ -161,7 +161,7 @@ impl<'g> Given<'g> {
 /// or it does not, and is verified only with or without it.
 pub fn verify_proof_with(
     history: &History,
-    given: Given<'_>,
+    given: ProofPremises<'_>,
     file: &[u8],
 ) -> Result<VerifiedProof, ProofError> {
     let proof = read(history, file)?;
