@@ -58,7 +58,7 @@ pub enum NotLost {
     WrittenTwice,
     /// The list does show the element.
     #[error("the read contains the element")]
-    Shown,
+    ElementPresent,
 }
 
 /// Re-checks claims about lost commits.
@@ -124,7 +124,7 @@ impl<'h> Losses<'h> {
                 Op::ReadList { key, elements: Some(elements) },
                 Op::Append { key: appended_to, element },
             ) if key == appended_to && via.is_empty() => match elements.contains(&element) {
-                true => Err(NotLost::Shown),
+                true => Err(NotLost::ElementPresent),
                 false => Ok(()),
             },
             _ => self.written_over(claim),

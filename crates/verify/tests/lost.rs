@@ -122,7 +122,7 @@ fn an_element_that_is_not_shown_was_lost() {
     };
     assert_eq!(told(&[]), Ok(()));
     assert_eq!(told(&[ValueRef::Int(2)]), Ok(()));
-    assert_eq!(told(&[ValueRef::Int(2), ValueRef::Int(1)]), Err(NotLost::Shown));
+    assert_eq!(told(&[ValueRef::Int(2), ValueRef::Int(1)]), Err(NotLost::ElementPresent));
 }
 
 /// A proof of lost commits travels as a file, and rests on outages that somebody else states.
