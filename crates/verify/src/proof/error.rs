@@ -75,15 +75,15 @@ pub enum ProofProblem {
     },
     /// It names a transaction, an operation or a key that the history does not have.
     #[error("the history has no {0}")]
-    NotThere(String),
+    Missing(String),
 }
 
 impl ProofError {
     /// Whether the file is a proof at all, if a wrong one: one of another history, one that names
     /// what is not there, or one with less or more than it counts.
     pub fn is_wrong_proof(&self) -> bool {
-        use ProofProblem::{Miscounted, NotThere, OtherHistory};
-        matches!(self.problem, OtherHistory { .. } | NotThere(_) | Miscounted { .. })
+        use ProofProblem::{Miscounted, Missing, OtherHistory};
+        matches!(self.problem, OtherHistory { .. } | Missing(_) | Miscounted { .. })
     }
 }
 

@@ -156,7 +156,7 @@ impl<'f> ProofExcerpt<'f> {
     pub fn verify(self) -> Result<(History, VerifiedProof), ProofError> {
         let refused = |error: SinkError| ProofError {
             position: None,
-            problem: ProofProblem::NotThere(error.to_string()),
+            problem: ProofProblem::Missing(error.to_string()),
         };
         let part = self.picked.build().map_err(refused)?;
         let mut positions = BTreeMap::new();

@@ -165,7 +165,7 @@ fn end_of(halt: Halt, replay: &Replay) -> End {
             Ok(ReplayOutcome::Further(EvictedVersion { key, value }))
         }
         Halt::NoSuchTxn(position) => {
-            let problem = ProofProblem::NotThere(format!("transaction at position {position}"));
+            let problem = ProofProblem::Missing(format!("transaction at position {position}"));
             Err(ProofError { position: None, problem }.into())
         }
     }

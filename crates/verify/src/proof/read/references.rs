@@ -80,5 +80,5 @@ impl<'h> References<'h> {
 }
 
 fn not_there(node: Node<'_>, what: String) -> ProofError {
-    node.error(ProofProblem::NotThere(what))
+    node.error(ProofProblem::Missing(what))
 }
