@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use isolario::formats::version_order::{self, Statements, Unknown};
 use isolario::formats::{
-    self, BadTimes, Content, Meter, Position, Problem, ReadError, Source, serialization_order,
+    self, Content, ContradictoryTimesError, Meter, Position, Problem, ReadError, Source,
+    serialization_order,
 };
 use isolario::model::{History, Oddity, PromisedOrder, Remark, Severity};
 
@@ -38,7 +39,7 @@ pub(crate) fn load(
     for warning in &loaded.warnings {
         console.warning(&format!("{name}{}: {}", place(warning.position), warning.message));
     }
-    if let Some(found) = BadTimes::of(&loaded.history) {
+    if let Some(found) = ContradictoryTimesError::of(&loaded.history) {
         report_bad_times(&name.to_string(), &found, format, console);
     }
     for ignored in &loaded.ignored {
@@ -54,7 +55,7 @@ pub(crate) fn load(
 /// Says which transactions finish before they start, where both times of these are left out.
 pub(crate) fn report_bad_times(
     name: &str,
-    found: &BadTimes,
+    found: &ContradictoryTimesError,
     format: InputFormat,
     console: &mut Console,
 ) {

@@ -11,7 +11,7 @@ use crate::{Loaded, Position, Problem, ReadError, Source};
 /// Such a file is refused, unless its reader asks for both times of these transactions to be left out:
 /// [`Source::leaving_out_bad_times`], [`Stream::leaving_out_bad_times`](crate::Stream::leaving_out_bad_times).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadTimes {
+pub struct ContradictoryTimesError {
     /// The first of them, and its times, in words.
     first: String,
     count: u64,
@@ -22,32 +22,35 @@ pub struct BadTimes {
 /// Number of lines that an error names.
 const LINES: usize = 10;
 
-impl BadTimes {
+impl ContradictoryTimesError {
     /// Those of a history.
-    pub fn of(history: &History) -> Option<BadTimes> {
-        BadTimes::called(history, |txn| history.txn_label(txn))
+    pub fn of(history: &History) -> Option<ContradictoryTimesError> {
+        ContradictoryTimesError::called(history, |txn| history.txn_label(txn))
     }
 
     /// Those of a piece of a file.
-    pub(crate) fn of_piece(piece: &[Batch]) -> Result<Option<BadTimes>, SinkError> {
+    pub(crate) fn of_piece(piece: &[Batch]) -> Result<Option<ContradictoryTimesError>, SinkError> {
         if !piece.iter().any(Batch::has_contradictory_times) {
             return Ok(None);
         }
         let history = History::from_batches(piece.to_vec(), BatchEntries::Whole)?;
         // Without a name, a transaction is called by its position, which a piece does not tell.
-        Ok(BadTimes::called(&history, |txn| match history.txn_name(txn) {
+        Ok(ContradictoryTimesError::called(&history, |txn| match history.txn_name(txn) {
             Some(_) => history.txn_label(txn),
             None => format!("of session {}", history.session_name(history.session_of(txn))),
         }))
     }
 
-    fn called(history: &History, label: impl Fn(TxnId) -> String) -> Option<BadTimes> {
+    fn called(
+        history: &History,
+        label: impl Fn(TxnId) -> String,
+    ) -> Option<ContradictoryTimesError> {
         let bad = history.contradictory_times();
         let first = bad.iter().min_by_key(|bad| history.line(bad.txn).unwrap_or(u64::MAX))?;
         let mut lines: Vec<u64> = bad.iter().filter_map(|bad| history.line(bad.txn)).collect();
         lines.sort_unstable();
         let (start, finish) = (first.start, first.finish);
-        Some(BadTimes {
+        Some(ContradictoryTimesError {
             first: format!(
                 "transaction {} finishes at {finish}, before its start at {start}",
                 label(first.txn)
@@ -59,7 +62,7 @@ impl BadTimes {
 
     /// Adds those of the next piece of the file.
     #[must_use]
-    pub fn and(mut self, next: BadTimes) -> BadTimes {
+    pub fn and(mut self, next: ContradictoryTimesError) -> ContradictoryTimesError {
         self.count += next.count;
         self.lines.extend(next.lines);
         self
@@ -77,7 +80,7 @@ impl BadTimes {
 
     /// In words, with at most so many lines.
     pub fn describe(&self, most: usize) -> String {
-        let BadTimes { first, count, lines } = self;
+        let ContradictoryTimesError { first, count, lines } = self;
         if *count < 2 {
             return first.clone();
         }
@@ -95,7 +98,7 @@ impl BadTimes {
 
     /// Refuses a file that has them, unless they are to be left out.
     pub(crate) fn refuse(
-        found: Option<BadTimes>,
+        found: Option<ContradictoryTimesError>,
         file: &str,
         left_out: bool,
     ) -> Result<(), ReadError> {
@@ -110,7 +113,7 @@ impl BadTimes {
     }
 }
 
-impl fmt::Display for BadTimes {
+impl fmt::Display for ContradictoryTimesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.describe(LINES))
     }
@@ -120,7 +123,11 @@ impl Loaded {
     /// The history, unless it has transactions that finish before they start and the source is not to leave
     /// out their times.
     pub(crate) fn with_sound_times(self, source: &Source) -> Result<Loaded, ReadError> {
-        BadTimes::refuse(BadTimes::of(&self.history), source.name(), source.leaves_out_bad_times)?;
+        ContradictoryTimesError::refuse(
+            ContradictoryTimesError::of(&self.history),
+            source.name(),
+            source.leaves_out_bad_times,
+        )?;
         Ok(self)
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use isolario_model::SinkError;
 
-use crate::bad_times::BadTimes;
+use crate::bad_times::ContradictoryTimesError;
 use crate::source::Source;
 
 /// A place in an input.
@@ -50,7 +50,7 @@ pub enum Problem {
     Inconsistent(#[from] SinkError),
     /// Transactions finish before they start.
     #[error("{0}")]
-    BadTimes(BadTimes),
+    BadTimes(ContradictoryTimesError),
     /// An order of versions names one that was never there.
     #[error("{txn} wrote {version} to {key} but aborted, so this version does not exist")]
     AbortedVersion {

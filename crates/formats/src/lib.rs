@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 
 use isolario_model::{History, SinkError, TxnSink};
 
-pub use bad_times::BadTimes;
+pub use bad_times::ContradictoryTimesError;
 pub use error::{Position, Problem, ReadError};
 pub use isolario::{LiveRecorder, SessionRecorder};
 pub use source::{Bytes, Content, Meter, Source};

@@ -7,7 +7,7 @@ use isolario_model::Batch;
 
 use crate::isolario::Pieces;
 use crate::jsonl::Tail;
-use crate::{BadTimes, HistoryFormat, Position, ReadError};
+use crate::{ContradictoryTimesError, HistoryFormat, Position, ReadError};
 
 /// A file of which transactions are read in the order in which they stand there.
 ///
@@ -116,12 +116,19 @@ impl Stream {
         if self.leaves_out_bad_times {
             return Ok(());
         }
-        BadTimes::refuse(self.bad_times_in(piece)?, &self.path.display().to_string(), false)
+        ContradictoryTimesError::refuse(
+            self.bad_times_in(piece)?,
+            &self.path.display().to_string(),
+            false,
+        )
     }
 
     /// The transactions of a piece that finish before they start.
-    pub fn bad_times_in(&self, piece: &[Batch]) -> Result<Option<BadTimes>, ReadError> {
-        BadTimes::of_piece(piece).map_err(|error| ReadError {
+    pub fn bad_times_in(
+        &self,
+        piece: &[Batch],
+    ) -> Result<Option<ContradictoryTimesError>, ReadError> {
+        ContradictoryTimesError::of_piece(piece).map_err(|error| ReadError {
             file: self.path.display().to_string(),
             position: Position::Whole,
             problem: error.into(),

@@ -22,7 +22,7 @@ use isolario_check::{
     Census, CheckOptions, FollowStatus, Follower, HistoryCounts, HistoryQuery, Inconclusive,
     PartPositions, ProvenResult, QueryAnswer, Unfollowable,
 };
-use isolario_formats::{BadTimes, HistoryFormat, ReadError, Stream};
+use isolario_formats::{ContradictoryTimesError, HistoryFormat, ReadError, Stream};
 use isolario_model::{
     AnomalyKind, History, Inapplicable, Level, LevelResult, Limit, SinkError, Undecided, ValueRef,
     Verdict,
@@ -108,9 +108,9 @@ impl<'i> Input<'i> {
     }
 
     /// The transactions of the file that finish before they start, as far as it is written.
-    pub fn bad_times(&self) -> Result<Option<BadTimes>, FollowError> {
+    pub fn bad_times(&self) -> Result<Option<ContradictoryTimesError>, FollowError> {
         let mut stream = self.leaving_out_bad_times(true).open()?;
-        let mut found: Option<BadTimes> = None;
+        let mut found: Option<ContradictoryTimesError> = None;
         loop {
             let mut piece = stream.next_piece()?;
             let is_end = piece.is_empty();
