@@ -37,7 +37,7 @@ impl Failure {
                     names.join(", ")
                 ))
             }
-            Problem::BadTimes(found) => {
+            Problem::ContradictoryTimes(found) => {
                 let (file, place) = (&error.file, place(error.position));
                 Failure::new(format!("{file}{place}: {}", found.describe(format.most_lines)))
                     .with_hint(

@@ -118,7 +118,7 @@ fn read(path: &Path, format: InputFormat, meter: Meter) -> Result<formats::Loade
 
 /// Whether a history may have been read in a wrong format.
 fn is_about_format(error: &ReadError) -> bool {
-    !matches!(error.problem, Problem::BadTimes(_))
+    !matches!(error.problem, Problem::ContradictoryTimes(_))
 }
 
 /// A source that looks like no format, and what it may be instead.

@@ -106,7 +106,7 @@ impl ContradictoryTimesError {
             Some(found) if !left_out => Err(ReadError {
                 file: file.to_owned(),
                 position: found.position(),
-                problem: Problem::BadTimes(found),
+                problem: Problem::ContradictoryTimes(found),
             }),
             _ => Ok(()),
         }

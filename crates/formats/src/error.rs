@@ -50,7 +50,7 @@ pub enum Problem {
     Inconsistent(#[from] SinkError),
     /// Transactions finish before they start.
     #[error("{0}")]
-    BadTimes(ContradictoryTimesError),
+    ContradictoryTimes(ContradictoryTimesError),
     /// An order of versions names one that was never there.
     #[error("{txn} wrote {version} to {key} but aborted, so this version does not exist")]
     AbortedVersion {
