@@ -9,7 +9,7 @@ use crate::{Loaded, Position, Problem, ReadError, Source};
 /// Transactions that finish before they start, by the times in their file.
 ///
 /// Such a file is refused, unless its reader asks for both times of these transactions to be left out:
-/// [`Source::leaving_out_bad_times`], [`Stream::leaving_out_bad_times`](crate::Stream::leaving_out_bad_times).
+/// [`Source::leaving_out_contradictory_times`], [`Stream::leaving_out_contradictory_times`](crate::Stream::leaving_out_contradictory_times).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContradictoryTimesError {
     /// The first of them, and its times, in words.

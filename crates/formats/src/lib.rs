@@ -126,7 +126,7 @@ pub trait HistoryFormat: Sync {
     fn parse(&self, source: &Source) -> Result<Loaded, ReadError>;
 
     /// Reads a whole history. One with transactions that finish before they start is refused, unless the
-    /// source [leaves out](Source::leaving_out_bad_times) their times.
+    /// source [leaves out](Source::leaving_out_contradictory_times) their times.
     fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
         self.parse(source)?.with_sound_times(source)
     }

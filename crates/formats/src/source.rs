@@ -167,7 +167,7 @@ impl Source {
 
     /// Leaves out both times of transactions that finish before they start, instead of refusing the source.
     #[must_use]
-    pub fn leaving_out_bad_times(self, left_out: bool) -> Source {
+    pub fn leaving_out_contradictory_times(self, left_out: bool) -> Source {
         Source { leaves_out_bad_times: left_out, ..self }
     }
 

@@ -66,7 +66,7 @@ impl Stream {
     /// Leaves it to the reader to leave out both times of transactions that finish before they start, as every
     /// history does; otherwise they are an error.
     #[must_use]
-    pub fn leaving_out_bad_times(self, left_out: bool) -> Stream {
+    pub fn leaving_out_contradictory_times(self, left_out: bool) -> Stream {
         Stream { leaves_out_bad_times: left_out, ..self }
     }
 

@@ -43,7 +43,9 @@ fn whoever_has_no_times_is_not_constrained() {
 #[test]
 fn a_finish_before_the_own_start_leaves_out_both_times() {
     let text = STALE.replace("10, 20", "25, 20");
-    let source = Source::from_bytes("test", text.into_bytes()).unwrap().leaving_out_bad_times(true);
+    let source = Source::from_bytes("test", text.into_bytes())
+        .unwrap()
+        .leaving_out_contradictory_times(true);
     let history = find("text").unwrap().read(&source).unwrap().history;
     let found = result(&history, Level::StrictSerializable, &CheckOptions::default());
     assert!(found.verdict.is_satisfied(), "{found:?}");

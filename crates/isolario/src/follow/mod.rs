@@ -103,13 +103,13 @@ impl<'i> Input<'i> {
 
     /// Leaves out both times of transactions that finish before they start, instead of refusing the file.
     #[must_use]
-    pub fn leaving_out_bad_times(self, left_out: bool) -> Input<'i> {
+    pub fn leaving_out_contradictory_times(self, left_out: bool) -> Input<'i> {
         Input { leaves_out_bad_times: left_out, ..self }
     }
 
     /// The transactions of the file that finish before they start, as far as it is written.
     pub fn bad_times(&self) -> Result<Option<ContradictoryTimesError>, FollowError> {
-        let mut stream = self.leaving_out_bad_times(true).open()?;
+        let mut stream = self.leaving_out_contradictory_times(true).open()?;
         let mut found: Option<ContradictoryTimesError> = None;
         loop {
             let mut piece = stream.next_piece()?;
@@ -134,7 +134,7 @@ impl<'i> Input<'i> {
             path: self.path.to_owned(),
             format: self.format.name(),
         })?;
-        Ok(stream.leaving_out_bad_times(self.leaves_out_bad_times))
+        Ok(stream.leaving_out_contradictory_times(self.leaves_out_bad_times))
     }
 }
 
