@@ -117,14 +117,14 @@ impl Stream {
             return Ok(());
         }
         ContradictoryTimesError::refuse(
-            self.bad_times_in(piece)?,
+            self.contradictory_times_in(piece)?,
             &self.path.display().to_string(),
             false,
         )
     }
 
     /// The transactions of a piece that finish before they start.
-    pub fn bad_times_in(
+    pub fn contradictory_times_in(
         &self,
         piece: &[Batch],
     ) -> Result<Option<ContradictoryTimesError>, ReadError> {

@@ -117,7 +117,7 @@ impl<'i> Input<'i> {
             if is_end {
                 piece.push(stream.close()?);
             }
-            if let Some(next) = stream.bad_times_in(&piece)? {
+            if let Some(next) = stream.contradictory_times_in(&piece)? {
                 found = Some(match found {
                     Some(before) => before.and(next),
                     None => next,
