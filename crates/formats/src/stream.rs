@@ -108,11 +108,11 @@ impl Stream {
             }
             Kind::Frames(pieces) => pieces.next()?,
         };
-        self.refuse_bad_times(&piece)?;
+        self.refuse_contradictory_times(&piece)?;
         Ok(piece)
     }
 
-    fn refuse_bad_times(&self, piece: &[Batch]) -> Result<(), ReadError> {
+    fn refuse_contradictory_times(&self, piece: &[Batch]) -> Result<(), ReadError> {
         if self.leaves_out_bad_times {
             return Ok(());
         }
@@ -163,7 +163,7 @@ impl Stream {
             }
             Kind::Frames(pieces) => pieces.close()?,
         };
-        self.refuse_bad_times(std::slice::from_ref(&rest))?;
+        self.refuse_contradictory_times(std::slice::from_ref(&rest))?;
         Ok(rest)
     }
 }
