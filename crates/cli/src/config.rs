@@ -34,7 +34,7 @@ pub(crate) struct InputFormat {
     /// The flag that names it.
     pub(crate) flag: &'static str,
     /// Whether both times of transactions that finish before they start are left out; else they are refused.
-    pub(crate) leaves_out_bad_times: bool,
+    pub(crate) leaves_out_contradictory_times: bool,
     /// Number of lines of such transactions to name.
     pub(crate) most_lines: usize,
 }
@@ -217,8 +217,8 @@ fn only_for_verdicts() -> Failure {
 impl InputFormat {
     fn build(flag: &'static str, name: &str, times: &TimesArgs) -> Result<InputFormat, Failure> {
         let named = if name == "auto" { None } else { Some(find_format(flag, name)?) };
-        let leaves_out_bad_times = times.bad_times == Some(BadTimesPolicy::Unknown);
-        Ok(InputFormat { named, flag, leaves_out_bad_times, most_lines: FEW_LINES })
+        let leaves_out_contradictory_times = times.bad_times == Some(BadTimesPolicy::Unknown);
+        Ok(InputFormat { named, flag, leaves_out_contradictory_times, most_lines: FEW_LINES })
     }
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn report_remarks(
 fn read(path: &Path, format: InputFormat, meter: Meter) -> Result<formats::Loaded, Failure> {
     let failed = |error: &ReadError| Failure::reading(error, format);
     let source = Source::open_metered(path, meter).map_err(|error| failed(&error))?;
-    let source = source.leaving_out_contradictory_times(format.leaves_out_bad_times);
+    let source = source.leaving_out_contradictory_times(format.leaves_out_contradictory_times);
     let guess = formats::sniff(&source);
     if let Some(named) = format.named {
         return named.read(&source).map_err(|error| match guess {

@@ -126,7 +126,7 @@ impl Loaded {
         ContradictoryTimesError::refuse(
             ContradictoryTimesError::of(&self.history),
             source.name(),
-            source.leaves_out_bad_times,
+            source.leaves_out_contradictory_times,
         )?;
         Ok(self)
     }

@@ -107,7 +107,7 @@ pub struct Source {
     name: String,
     content: Content,
     meter: Meter,
-    pub(crate) leaves_out_bad_times: bool,
+    pub(crate) leaves_out_contradictory_times: bool,
 }
 
 impl Source {
@@ -143,7 +143,7 @@ impl Source {
         match content {
             Ok(content) => {
                 meter.begin(content.len());
-                Ok(Source { name, content, meter, leaves_out_bad_times: false })
+                Ok(Source { name, content, meter, leaves_out_contradictory_times: false })
             }
             Err(problem) => Err(ReadError { file: name, position: Position::Whole, problem }),
         }
@@ -162,13 +162,13 @@ impl Source {
         let files = files.into_iter().map(|(name, bytes)| (name, Bytes::Owned(bytes)));
         let content = Content::Directory(files.collect());
         let (name, meter) = (name.into(), Meter::default());
-        Source { name, content, meter, leaves_out_bad_times: false }
+        Source { name, content, meter, leaves_out_contradictory_times: false }
     }
 
     /// Leaves out both times of transactions that finish before they start, instead of refusing the source.
     #[must_use]
     pub fn leaving_out_contradictory_times(self, left_out: bool) -> Source {
-        Source { leaves_out_bad_times: left_out, ..self }
+        Source { leaves_out_contradictory_times: left_out, ..self }
     }
 
     /// The name by which the user knows it.

@@ -31,7 +31,7 @@ use crate::{ContradictoryTimesError, HistoryFormat, Position, ReadError};
 pub struct Stream {
     path: PathBuf,
     kind: Kind,
-    leaves_out_bad_times: bool,
+    leaves_out_contradictory_times: bool,
 }
 
 enum Kind {
@@ -50,7 +50,7 @@ impl Stream {
             "isolario" => Kind::Frames(Box::new(Pieces::open(path)?)),
             _ => return Ok(None),
         };
-        Ok(Some(Stream { path: path.to_owned(), kind, leaves_out_bad_times: false }))
+        Ok(Some(Stream { path: path.to_owned(), kind, leaves_out_contradictory_times: false }))
     }
 
     /// Reads pieces of about so many bytes: a line or a record at least.
@@ -67,7 +67,7 @@ impl Stream {
     /// history does; otherwise they are an error.
     #[must_use]
     pub fn leaving_out_contradictory_times(self, left_out: bool) -> Stream {
-        Stream { leaves_out_bad_times: left_out, ..self }
+        Stream { leaves_out_contradictory_times: left_out, ..self }
     }
 
     /// Another stream that goes on where this one is, for somebody who wants to return there. None if another
@@ -77,8 +77,9 @@ impl Stream {
             Kind::Lines(tail) => Some(Kind::Lines(tail.fork()?)),
             Kind::Frames(pieces) => pieces.fork()?.map(|pieces| Kind::Frames(Box::new(pieces))),
         };
-        let (path, leaves_out_bad_times) = (&self.path, self.leaves_out_bad_times);
-        Ok(kind.map(|kind| Stream { path: path.clone(), kind, leaves_out_bad_times }))
+        let (path, leaves_out_contradictory_times) =
+            (&self.path, self.leaves_out_contradictory_times);
+        Ok(kind.map(|kind| Stream { path: path.clone(), kind, leaves_out_contradictory_times }))
     }
 
     /// Begins again.
@@ -113,7 +114,7 @@ impl Stream {
     }
 
     fn refuse_contradictory_times(&self, piece: &[Batch]) -> Result<(), ReadError> {
-        if self.leaves_out_bad_times {
+        if self.leaves_out_contradictory_times {
             return Ok(());
         }
         ContradictoryTimesError::refuse(

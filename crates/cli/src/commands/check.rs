@@ -417,7 +417,7 @@ impl Checking<'_> {
         if let Some(format) = self.config.format.named {
             command += &format!(" --format {}", format.name());
         }
-        if self.config.format.leaves_out_bad_times {
+        if self.config.format.leaves_out_contradictory_times {
             command += " --bad-times unknown";
         }
         if let Some(file) = &self.config.version_order

@@ -80,7 +80,7 @@ pub(crate) fn follow(
 /// A file that is read piece by piece.
 pub(crate) fn input_of(format: InputFormat, path: &Path) -> Result<Input<'_>, Failure> {
     let input = Input::new(path, format_of(format, path)?);
-    Ok(input.leaving_out_contradictory_times(format.leaves_out_bad_times))
+    Ok(input.leaving_out_contradictory_times(format.leaves_out_contradictory_times))
 }
 
 /// Says which transactions of such a file finish before they start, if their times are left out.
@@ -89,7 +89,7 @@ pub(crate) fn report_bad_times_in(
     format: InputFormat,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    if format.leaves_out_bad_times {
+    if format.leaves_out_contradictory_times {
         let found = input_of(format, path)?.bad_times().map_err(|error| failed(&error, format))?;
         if let Some(found) = found {
             report_bad_times(&path.display().to_string(), &found, format, console);

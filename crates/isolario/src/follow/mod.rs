@@ -92,19 +92,19 @@ pub struct Input<'i> {
     pub format: &'static dyn HistoryFormat,
     /// Whether both times of transactions that finish before they start are left out, instead of being an
     /// error.
-    pub leaves_out_bad_times: bool,
+    pub leaves_out_contradictory_times: bool,
 }
 
 impl<'i> Input<'i> {
     /// A file whose times make sense.
     pub fn new(path: &'i Path, format: &'static dyn HistoryFormat) -> Input<'i> {
-        Input { path, format, leaves_out_bad_times: false }
+        Input { path, format, leaves_out_contradictory_times: false }
     }
 
     /// Leaves out both times of transactions that finish before they start, instead of refusing the file.
     #[must_use]
     pub fn leaving_out_contradictory_times(self, left_out: bool) -> Input<'i> {
-        Input { leaves_out_bad_times: left_out, ..self }
+        Input { leaves_out_contradictory_times: left_out, ..self }
     }
 
     /// The transactions of the file that finish before they start, as far as it is written.
@@ -134,7 +134,7 @@ impl<'i> Input<'i> {
             path: self.path.to_owned(),
             format: self.format.name(),
         })?;
-        Ok(stream.leaving_out_contradictory_times(self.leaves_out_bad_times))
+        Ok(stream.leaving_out_contradictory_times(self.leaves_out_contradictory_times))
     }
 }
 
