@@ -86,7 +86,7 @@ pub(crate) fn report_remarks(
     contradiction
 }
 
-fn read(path: &Path, format: InputFormat, meter: Meter) -> Result<formats::Loaded, Failure> {
+fn read(path: &Path, format: InputFormat, meter: Meter) -> Result<formats::ParsedHistory, Failure> {
     let failed = |error: &ReadError| Failure::reading(error, format);
     let source = Source::open_metered(path, meter).map_err(|error| failed(&error))?;
     let source = source.leaving_out_contradictory_times(format.leaves_out_contradictory_times);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use isolario_model::{Batch, BatchEntries, History, SinkError, TxnId};
 
-use crate::{Loaded, Position, Problem, ReadError, Source};
+use crate::{ParsedHistory, Position, Problem, ReadError, Source};
 
 /// Transactions that finish before they start, by the times in their file.
 ///
@@ -119,10 +119,10 @@ impl fmt::Display for ContradictoryTimesError {
     }
 }
 
-impl Loaded {
+impl ParsedHistory {
     /// The history, unless it has transactions that finish before they start and the source is not to leave
     /// out their times.
-    pub(crate) fn with_sound_times(self, source: &Source) -> Result<Loaded, ReadError> {
+    pub(crate) fn with_sound_times(self, source: &Source) -> Result<ParsedHistory, ReadError> {
         ContradictoryTimesError::refuse(
             ContradictoryTimesError::of(&self.history),
             source.name(),

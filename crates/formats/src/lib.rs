@@ -47,7 +47,7 @@ pub use text::as_text;
 /// A history as it came out of a file.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Loaded {
+pub struct ParsedHistory {
     /// What was observed.
     pub history: History,
     /// What the format allows and this program makes no use of, counted: nothing is dropped
@@ -57,10 +57,10 @@ pub struct Loaded {
     pub warnings: Vec<Warning>,
 }
 
-impl Loaded {
+impl ParsedHistory {
     /// A history that used everything in its file.
     pub fn new(history: History) -> Self {
-        Loaded { history, ignored: Vec::new(), warnings: Vec::new() }
+        ParsedHistory { history, ignored: Vec::new(), warnings: Vec::new() }
     }
 }
 
@@ -123,11 +123,11 @@ pub trait HistoryFormat: Sync {
     fn sniff(&self, source: &Source) -> bool;
 
     /// Makes a history of a source: what is special about the format.
-    fn parse(&self, source: &Source) -> Result<Loaded, ReadError>;
+    fn parse(&self, source: &Source) -> Result<ParsedHistory, ReadError>;
 
     /// Reads a whole history. One with transactions that finish before they start is refused, unless the
     /// source [leaves out](Source::leaving_out_contradictory_times) their times.
-    fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn read(&self, source: &Source) -> Result<ParsedHistory, ReadError> {
         self.parse(source)?.with_sound_times(source)
     }
 
@@ -184,7 +184,7 @@ pub fn by_extension(path: &Path) -> Option<&'static dyn HistoryFormat> {
 ///
 /// What looks like none is read in the format that its name suggests: what is wrong with it there
 /// says more than that it looks like nothing.
-pub fn read(path: &Path) -> Result<Loaded, ReadError> {
+pub fn read(path: &Path) -> Result<ParsedHistory, ReadError> {
     let source = Source::open(path)?;
     let by_name = || by_extension(path).filter(|_| source.file().is_some_and(|b| !b.is_empty()));
     match sniff(&source).or_else(by_name) {

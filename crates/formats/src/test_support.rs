@@ -6,7 +6,7 @@ use isolario_model::{
 };
 use proptest::prelude::*;
 
-use crate::{HistoryFormat, Loaded, ReadError, Source, Target};
+use crate::{HistoryFormat, ParsedHistory, ReadError, Source, Target};
 
 /// An operation and its version, if it has one.
 pub(crate) type TestOp = (OpInput<'static>, Option<VersionRef>);
@@ -105,7 +105,7 @@ fn source_of(files: &[(String, Vec<u8>)]) -> Source {
 pub(crate) fn read_back(
     format: &dyn HistoryFormat,
     files: &[(String, Vec<u8>)],
-) -> Result<Loaded, ReadError> {
+) -> Result<ParsedHistory, ReadError> {
     let source = source_of(files);
     assert_eq!(crate::sniff(&source).map(HistoryFormat::name), Some(format.name()));
     format.read(&source)
@@ -169,7 +169,7 @@ pub(crate) fn survives_damage(format: &dyn HistoryFormat, files: &[(&str, &[u8])
 pub(crate) fn cut_everywhere(
     format: &dyn HistoryFormat,
     files: &[(&str, &[u8])],
-) -> Vec<Result<Loaded, ReadError>> {
+) -> Vec<Result<ParsedHistory, ReadError>> {
     let files = own(files);
     let len = files.last().unwrap().1.len();
     (0..len)

@@ -18,7 +18,7 @@ use crate::narrow::{
     Collector, NarrowFormat, describe, inexpressible, numbers_or_positions, require_outcome,
 };
 use crate::notation::{Form, Item, Notation, Shape, Values, after_tokens, json};
-use crate::{HistoryFormat, HistoryWriter, Ignored, Loaded, ReadError, Source, Target};
+use crate::{HistoryFormat, HistoryWriter, Ignored, ParsedHistory, ReadError, Source, Target};
 
 const NAME: &str = "chronos";
 
@@ -44,7 +44,7 @@ impl HistoryFormat for Chronos {
         })
     }
 
-    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<ParsedHistory, ReadError> {
         let bytes = source.require_file()?;
         parse(bytes).map_err(|fault| fault.in_text(source, bytes))
     }
@@ -54,7 +54,7 @@ impl HistoryFormat for Chronos {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<Loaded, Fault> {
+fn parse(bytes: &[u8]) -> Result<ParsedHistory, Fault> {
     let mut batch = Batch::new();
     batch.meta(&Meta { initial: INITIAL, ..Meta::default() }).map_err(Fault::refused(0))?;
     let mut reader = Reader { batch, ids: FxHashSet::default(), unknown_fields: None };
@@ -66,7 +66,7 @@ fn parse(bytes: &[u8]) -> Result<Loaded, Fault> {
         counted = form.at(0);
         reader.txn(&form, line, bytes)?;
     }
-    let mut loaded = Loaded::new(reader.batch.build().map_err(Fault::refused(0))?);
+    let mut loaded = ParsedHistory::new(reader.batch.build().map_err(Fault::refused(0))?);
     loaded.ignored.extend(reader.unknown_fields);
     Ok(loaded)
 }

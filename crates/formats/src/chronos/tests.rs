@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::Chronos;
 use crate::error::Position;
 use crate::test_support::*;
-use crate::{HistoryFormat, Loaded, Source};
+use crate::{HistoryFormat, ParsedHistory, Source};
 
 const GOLDEN: &str = "[
 {\"sid\":3,\"tid\":50,\"sts\":{\"p\":\"10\",\"l\":1},\"cts\":{\"p\":\"20\",\"l\":1},\
@@ -18,7 +18,7 @@ fn zero() -> Initial {
     Initial::Value(Value::Int(0))
 }
 
-fn load(text: &str) -> Loaded {
+fn load(text: &str) -> ParsedHistory {
     read_back(&Chronos, &own(&[("", text.as_bytes())])).unwrap()
 }
 

@@ -12,7 +12,7 @@ use isolario_model::SinkError;
 
 use crate::narrow::Collector;
 use crate::session_files::first_session;
-use crate::{HistoryFormat, HistoryWriter, Loaded, ReadError, Source, Target};
+use crate::{HistoryFormat, HistoryWriter, ParsedHistory, ReadError, Source, Target};
 
 const NAME: &str = "cobra";
 
@@ -39,7 +39,7 @@ impl HistoryFormat for Cobra {
         log.first() == Some(&b'S') && matches!(log.get(9), Some(b'R' | b'W' | b'C'))
     }
 
-    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<ParsedHistory, ReadError> {
         read::read(source)
     }
 

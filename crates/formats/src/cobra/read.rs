@@ -10,10 +10,10 @@ use super::naming::{Naming, ReadKinds};
 use super::record::{Record, is_reserved, records};
 use crate::error::{Fault, Position, ReadError};
 use crate::session_files::{SessionFile, ignored_if_any, session_files};
-use crate::{Loaded, Source, Warning};
+use crate::{ParsedHistory, Source, Warning};
 
 /// Reads a directory of logs.
-pub(super) fn read(source: &Source) -> Result<Loaded, ReadError> {
+pub(super) fn read(source: &Source) -> Result<ParsedHistory, ReadError> {
     let (logs, others) = session_files(source, 'T', is_log)?;
     let mut kinds = ReadKinds::default();
     for log in &logs {
@@ -33,7 +33,7 @@ pub(super) fn read(source: &Source) -> Result<Loaded, ReadError> {
         reader.read_log(log).map_err(|fault| log.binary_error(source, fault))?;
         source.meter().add(log.bytes.len());
     }
-    let mut loaded = Loaded::new(reader.batch.build().map_err(whole)?);
+    let mut loaded = ParsedHistory::new(reader.batch.build().map_err(whole)?);
     loaded.warnings = reader.warnings;
     loaded.ignored.extend(ignored_if_any("files that are not T*.log", others));
     loaded.ignored.extend(ignored_if_any("logs without transactions", reader.empty_logs));

@@ -9,7 +9,7 @@ use crate::by_value::require_same_meaning;
 use crate::error::Position;
 use crate::narrow::as_unsigned;
 use crate::test_support::*;
-use crate::{HistoryFormat, Loaded, Source, Target};
+use crate::{HistoryFormat, ParsedHistory, Source, Target};
 
 /// Transaction 1 writes 7 = 8 and reads the initial 9 = 0; transaction 2 reads that write.
 const GOLDEN: &[u8] = b"S\0\0\0\0\0\0\0\x01\
@@ -44,7 +44,7 @@ fn log(records: &[Record]) -> Vec<u8> {
     bytes
 }
 
-fn load(files: &[(&str, &[u8])]) -> Loaded {
+fn load(files: &[(&str, &[u8])]) -> ParsedHistory {
     Cobra.read(&Source::from_files("h", own(files))).unwrap()
 }
 

@@ -14,7 +14,9 @@ use crate::error::{Fault, Position, Problem};
 use crate::narrow::{Access, Collector, NarrowFormat, require_outcome, unsigned_access};
 use crate::session_files::ignored_if_any;
 use crate::source::Bytes;
-use crate::{HistoryFormat, HistoryWriter, Ignored, Loaded, ReadError, Source, Target, Warning};
+use crate::{
+    HistoryFormat, HistoryWriter, Ignored, ParsedHistory, ReadError, Source, Target, Warning,
+};
 
 const NAME: &str = "dbcop";
 
@@ -46,7 +48,7 @@ impl HistoryFormat for Dbcop {
         in_directory.or_else(|| source.file()).is_some_and(has_header)
     }
 
-    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<ParsedHistory, ReadError> {
         read(source)
     }
 
@@ -61,7 +63,7 @@ const TXN_LEN: u64 = 9;
 const SESSION_LEN: u64 = 8;
 
 /// Reads a file, or the file of the usual name in a directory.
-fn read(source: &Source) -> Result<Loaded, ReadError> {
+fn read(source: &Source) -> Result<ParsedHistory, ReadError> {
     if let Some((name, bytes)) = file_in_directory(source) {
         let mut loaded = parse(bytes).map_err(|fault| {
             source.error_in(name, Position::Byte(fault.at as u64), *fault.problem)
@@ -122,7 +124,7 @@ fn read_text<'a>(cursor: &mut Cursor<'a>, what: &str) -> Result<&'a str, Fault> 
         .map_err(|error| Fault::malformed(at, format!("{what} in UTF-8"), error))
 }
 
-fn parse(bytes: &[u8]) -> Result<Loaded, Fault> {
+fn parse(bytes: &[u8]) -> Result<ParsedHistory, Fault> {
     let mut cursor = Cursor::new(bytes);
     let header = read_header(&mut cursor)?;
     let mut parser = Parser { cursor, batch: Batch::new(), failed: None, empty_sessions: 0 };
@@ -137,7 +139,7 @@ fn parse(bytes: &[u8]) -> Result<Loaded, Fault> {
         let found = format!("{} more bytes", parser.cursor.remaining());
         return Err(Fault::malformed(parser.cursor.at(), "the end of the file", found));
     }
-    let mut loaded = Loaded::new(parser.batch.build().map_err(Fault::refused(0))?);
+    let mut loaded = ParsedHistory::new(parser.batch.build().map_err(Fault::refused(0))?);
     loaded.ignored.extend(parser.failed);
     loaded.ignored.extend(ignored_if_any("sessions without transactions", parser.empty_sessions));
     if header.sessions != sessions {

@@ -29,7 +29,7 @@ use isolario_model::SinkError;
 pub(crate) use pieces::Pieces;
 pub use recorder::{LiveRecorder, SessionRecorder};
 
-use crate::{HistoryFormat, HistoryWriter, Loaded, ReadError, Source, Target};
+use crate::{HistoryFormat, HistoryWriter, ParsedHistory, ReadError, Source, Target};
 
 /// The native format.
 pub(crate) struct Isolario;
@@ -47,7 +47,7 @@ impl HistoryFormat for Isolario {
         source.file().is_some_and(|bytes| bytes.starts_with(&layout::MAGIC))
     }
 
-    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<ParsedHistory, ReadError> {
         read::read(source)
     }
 

@@ -12,19 +12,19 @@ use super::layout::{Header, OPTIONAL, frame, read_header, unknown};
 use super::rows::{Replay, get_rows};
 use super::unpack::Unpacker;
 use crate::error::Fault;
-use crate::{Ignored, Loaded, Meter, Position, Problem, ReadError, Source, Warning};
+use crate::{Ignored, Meter, ParsedHistory, Position, Problem, ReadError, Source, Warning};
 
 /// Reads a whole file.
-pub(super) fn read(source: &Source) -> Result<Loaded, ReadError> {
+pub(super) fn read(source: &Source) -> Result<ParsedHistory, ReadError> {
     let bytes = source.require_file()?;
     read_bytes(bytes, source.meter()).map_err(|fault| fault.in_binary(source))
 }
 
-fn read_bytes(bytes: &[u8], meter: &Meter) -> Result<Loaded, Fault> {
+fn read_bytes(bytes: &[u8], meter: &Meter) -> Result<ParsedHistory, Fault> {
     let header = read_header(bytes).map_err(|problem| Fault::new(0, problem))?;
     let mut rows = Batch::new();
     let body = Body::scan(bytes, &header, &mut rows)?;
-    let mut loaded = Loaded::new(history(&body, &header, rows, meter)?);
+    let mut loaded = ParsedHistory::new(history(&body, &header, rows, meter)?);
     loaded.warnings = body.warnings(bytes.len());
     loaded.ignored.extend((header.skipped_entries > 0).then_some(Ignored {
         what: "header entries of a newer version",

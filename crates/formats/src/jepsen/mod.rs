@@ -22,7 +22,9 @@ use rayon::prelude::*;
 
 use crate::error::{Fault, utf8};
 use crate::notation::Form;
-use crate::{HistoryFormat, HistoryWriter, Ignored, Loaded, Position, ReadError, Source, Target};
+use crate::{
+    HistoryFormat, HistoryWriter, Ignored, ParsedHistory, Position, ReadError, Source, Target,
+};
 use opens::Opens;
 use pairing::Paired;
 use parts::Part;
@@ -51,7 +53,7 @@ impl HistoryFormat for ElleEdn {
         begins_with_entry(source, Syntax::Edn)
     }
 
-    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<ParsedHistory, ReadError> {
         read(source, Syntax::Edn)
     }
 
@@ -73,7 +75,7 @@ impl HistoryFormat for ElleJson {
         begins_with_entry(source, Syntax::Json)
     }
 
-    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<ParsedHistory, ReadError> {
         read(source, Syntax::Json)
     }
 
@@ -95,7 +97,7 @@ impl HistoryFormat for JepsenLog {
         begins_with_entry(source, Syntax::Log)
     }
 
-    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<ParsedHistory, ReadError> {
         read(source, Syntax::Log)
     }
 
@@ -110,18 +112,18 @@ fn begins_with_entry(source: &Source, syntax: Syntax) -> bool {
     matches!(Events::new(source.beginning(), syntax).next(&mut form), Ok(Some(_)))
 }
 
-fn read(source: &Source, syntax: Syntax) -> Result<Loaded, ReadError> {
+fn read(source: &Source, syntax: Syntax) -> Result<ParsedHistory, ReadError> {
     let bytes = source.require_file()?;
     parse(bytes, syntax).map_err(|fault| fault.in_text(source, bytes))
 }
 
-fn parse(bytes: &[u8], syntax: Syntax) -> Result<Loaded, Fault> {
+fn parse(bytes: &[u8], syntax: Syntax) -> Result<ParsedHistory, Fault> {
     parse_cut(bytes, syntax, parts::PART_LEN)
 }
 
 /// Reads in parts of about this length. What is wrong with a file is best said by those who read it
 /// from the first byte to the last.
-fn parse_cut(bytes: &[u8], syntax: Syntax, part_len: usize) -> Result<Loaded, Fault> {
+fn parse_cut(bytes: &[u8], syntax: Syntax, part_len: usize) -> Result<ParsedHistory, Fault> {
     let input = utf8(bytes)?;
     match parse_parts(input, syntax, &parts::cut(input, syntax, part_len)) {
         Some(loaded) => Ok(loaded),
@@ -134,7 +136,7 @@ fn parse_cut(bytes: &[u8], syntax: Syntax, part_len: usize) -> Result<Loaded, Fa
 }
 
 /// Reads parts at the same time. None if they cannot be read or do not go together.
-fn parse_parts(input: &str, syntax: Syntax, parts: &[Part<'_>]) -> Option<Loaded> {
+fn parse_parts(input: &str, syntax: Syntax, parts: &[Part<'_>]) -> Option<ParsedHistory> {
     let survey = |part: &Part<'_>| Survey::of(part, syntax, true).ok();
     let surveys: Vec<Survey> = parts.par_iter().map(survey).collect::<Option<_>>()?;
     let mut before = Opens::default();
@@ -157,7 +159,7 @@ fn build(
     syntax: Syntax,
     parts: &[(Part<'_>, Opens)],
     survey: Survey,
-) -> Result<Loaded, Fault> {
+) -> Result<ParsedHistory, Fault> {
     let read = |(part, opens): &(Part<'_>, Opens)| pairing::read(part, opens, syntax, &survey);
     let mut paired: Vec<Paired> = parts.par_iter().map(read).collect::<Result<_, Fault>>()?;
     let warnings = pairing::finish(&Part::whole(input), &mut paired, syntax, &survey)?;
@@ -171,5 +173,5 @@ fn build(
             ignored.push(Ignored { what: "log lines about other things", count, first });
         }
     }
-    Ok(Loaded { history, ignored, warnings })
+    Ok(ParsedHistory { history, ignored, warnings })
 }

@@ -18,7 +18,9 @@ use crate::error::{Fault, utf8};
 use crate::lines::{self, Chunk, Line, Lines};
 use crate::notation::{Form, Notation, Shape, json};
 use crate::predicates::Predicates;
-use crate::{HistoryFormat, HistoryWriter, Ignored, Loaded, Position, ReadError, Source, Target};
+use crate::{
+    HistoryFormat, HistoryWriter, Ignored, ParsedHistory, Position, ReadError, Source, Target,
+};
 
 pub(crate) use tail::Tail;
 
@@ -43,7 +45,7 @@ impl HistoryFormat for Jsonl {
         })
     }
 
-    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<ParsedHistory, ReadError> {
         read(source, source.file().map_or(1, lines::good_chunk_size))
     }
 
@@ -61,12 +63,16 @@ fn has_field(line: &str, name: &str) -> bool {
 }
 
 /// Reads a whole file, in chunks of about `chunk_size` bytes, which do not show in the result.
-fn read(source: &Source, chunk_size: usize) -> Result<Loaded, ReadError> {
+fn read(source: &Source, chunk_size: usize) -> Result<ParsedHistory, ReadError> {
     read_bytes(source, source.require_file()?, chunk_size)
 }
 
 /// The same of the beginning of a file.
-fn read_bytes(source: &Source, bytes: &[u8], chunk_size: usize) -> Result<Loaded, ReadError> {
+fn read_bytes(
+    source: &Source,
+    bytes: &[u8],
+    chunk_size: usize,
+) -> Result<ParsedHistory, ReadError> {
     let first = Lines::new(bytes, 1).significant().next();
     let has_rows = first.as_ref().is_none_or(|line| !is_header_of_version_1(bytes, line));
     let first = first.map(|line| line.number);
@@ -79,7 +85,7 @@ fn read_bytes(source: &Source, bytes: &[u8], chunk_size: usize) -> Result<Loaded
     let ignored = parts.iter().filter_map(|part| part.unknown_fields.clone());
     let ignored = ignored.reduce(|all, more| Ignored { count: all.count + more.count, ..all });
     let history = join(parts).map_err(|error| source.error(Position::Whole, error))?;
-    let mut loaded = Loaded::new(history);
+    let mut loaded = ParsedHistory::new(history);
     loaded.ignored.extend(ignored);
     Ok(loaded)
 }

@@ -4,9 +4,9 @@ use isolario_model::{Clock, History, Initial, Meta, Op, Outcome, Stamp, Value, V
 use proptest::prelude::*;
 
 use super::{Jsonl, ops, read};
-use crate::{HistoryFormat, Ignored, Loaded, Position, Source};
+use crate::{HistoryFormat, Ignored, ParsedHistory, Position, Source};
 
-fn load(text: &str) -> Loaded {
+fn load(text: &str) -> ParsedHistory {
     let source = Source::from_bytes("h.jsonl", text.into()).unwrap();
     Jsonl.read(&source).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }

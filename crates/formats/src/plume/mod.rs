@@ -32,7 +32,7 @@ use isolario_model::{
 
 use crate::error::Fault;
 use crate::lines::{self, Chunk};
-use crate::{HistoryFormat, HistoryWriter, Loaded, Meter, ReadError, Source, Target};
+use crate::{HistoryFormat, HistoryWriter, Meter, ParsedHistory, ReadError, Source, Target};
 use scan::{Line, Owner, Scanner};
 
 /// Plume and PolySI text.
@@ -56,10 +56,10 @@ impl HistoryFormat for Plume {
         source.file().is_some_and(scan::looks_like_operations)
     }
 
-    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<ParsedHistory, ReadError> {
         let bytes = source.require_file()?;
         read(bytes, lines::good_chunk_size(bytes), source.meter())
-            .map(Loaded::new)
+            .map(ParsedHistory::new)
             .map_err(|fault| fault.in_text(source, bytes))
     }
 

@@ -35,7 +35,7 @@ use isolario_model::{
 
 use crate::error::{Fault, utf8};
 use crate::lines;
-use crate::{HistoryFormat, HistoryWriter, Loaded, ReadError, Source, Target};
+use crate::{HistoryFormat, HistoryWriter, ParsedHistory, ReadError, Source, Target};
 
 /// The text language.
 pub(crate) struct Text;
@@ -54,7 +54,7 @@ impl HistoryFormat for Text {
         awdit::recognise(text) || parse::recognise(text)
     }
 
-    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<ParsedHistory, ReadError> {
         let bytes = source.require_file()?;
         let decoded = utf8(bytes).map_err(|fault| fault.in_text(source, bytes))?;
         let text = without_mark(decoded);
@@ -64,7 +64,7 @@ impl HistoryFormat for Text {
             read::history(text, lines::good_chunk_size(bytes), source.meter())
                 .map_or_else(|| in_one_go(text, parse::parse), Ok)
         };
-        history.map(Loaded::new).map_err(|fault| fault.in_text(source, text.as_bytes()))
+        history.map(ParsedHistory::new).map_err(|fault| fault.in_text(source, text.as_bytes()))
     }
 
     fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {

@@ -21,7 +21,7 @@ use crate::notation::{Form, Item, Notation, Shape, after_tokens, json};
 use crate::session_files::{
     SessionFile, first_session, ignored_if_any, session_files, write_session_files,
 };
-use crate::{HistoryFormat, HistoryWriter, Ignored, Loaded, ReadError, Source, Target};
+use crate::{HistoryFormat, HistoryWriter, Ignored, ParsedHistory, ReadError, Source, Target};
 
 const NAME: &str = "viper";
 
@@ -49,7 +49,7 @@ impl HistoryFormat for Viper {
         after_tokens(text, &["{", "\"value\"", ":", "["]).is_some()
     }
 
-    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<ParsedHistory, ReadError> {
         let (files, others) = session_files(source, 'J', is_session)?;
         let whole = |error: SinkError| source.error(Position::Whole, error);
         let mut reader = Reader::default();
@@ -59,7 +59,7 @@ impl HistoryFormat for Viper {
             reader.session(file).map_err(|fault| file.text_error(source, fault))?;
             source.meter().add(file.bytes.len());
         }
-        let mut loaded = Loaded::new(reader.batch.build().map_err(whole)?);
+        let mut loaded = ParsedHistory::new(reader.batch.build().map_err(whole)?);
         loaded.ignored.extend(ignored_if_any("hidden files", others));
         loaded.ignored.extend(ignored_if_any("files without transactions", reader.empty_files));
         loaded.ignored.extend(reader.unknown_fields);

@@ -44,7 +44,7 @@ fn files_of_any_name_are_sessions_and_what_is_not_used_is_counted() {
     assert_eq!(counts, expected);
 }
 
-fn read_back_unsniffed(files: &[(&str, &[u8])]) -> crate::Loaded {
+fn read_back_unsniffed(files: &[(&str, &[u8])]) -> crate::ParsedHistory {
     Viper.read(&Source::from_files("h", own(files))).unwrap()
 }
 

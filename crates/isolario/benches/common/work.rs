@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use isolario::check::{CheckOptions, check};
-use isolario::formats::{self, Loaded, Source};
+use isolario::formats::{self, ParsedHistory, Source};
 use isolario::model::{Level, Verdict};
 use isolario_bench::{Failure, Job, Kept, Stopwatch};
 
@@ -63,14 +63,14 @@ impl Job for Work {
     }
 }
 
-fn load(source: &Source) -> Result<Loaded, Failure> {
+fn load(source: &Source) -> Result<ParsedHistory, Failure> {
     let format = formats::sniff(source).ok_or("no known format")?;
     Ok(format.read(source)?)
 }
 
 /// Checks a level that must hold: what is measured is the search for a violation that is not
 /// there, the longest one.
-fn satisfied(loaded: Loaded, level: Level) -> Result<Kept, Failure> {
+fn satisfied(loaded: ParsedHistory, level: Level) -> Result<Kept, Failure> {
     let results = check(&loaded.history, &[level], &CheckOptions::default());
     match &results[..] {
         [result] if matches!(result.verdict, Verdict::Satisfied(_)) => {

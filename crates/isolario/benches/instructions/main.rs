@@ -16,7 +16,7 @@ use std::path::Path;
 
 use isolario::check::{CheckOptions, check};
 use isolario::follow::{Following, Input, Settings};
-use isolario::formats::{self, Loaded, Source};
+use isolario::formats::{self, ParsedHistory, Source};
 use isolario::model::{Level, Verdict};
 use isolario_bench::{Arguments, Failure};
 use rayon::ThreadPoolBuilder;
@@ -67,7 +67,7 @@ static JOBS: [(&str, Recipe, Task); 14] = [
 /// What a task works on, and what is kept of it so that to drop it is not counted.
 enum Given<'f> {
     File(&'f Path),
-    Loaded(Box<Loaded>),
+    Loaded(Box<ParsedHistory>),
 }
 
 fn main() -> Result<(), Failure> {
@@ -108,7 +108,7 @@ fn run(name: &str, directory: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn load(file: &Path) -> Result<Loaded, Failure> {
+fn load(file: &Path) -> Result<ParsedHistory, Failure> {
     let source = Source::open(file)?;
     let format = formats::sniff(&source).ok_or("no known format")?;
     Ok(format.read(&source)?)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use isolario::check::{CheckOptions, check};
-use isolario::formats::{self, Loaded, Source, version_order};
+use isolario::formats::{self, ParsedHistory, Source, version_order};
 use isolario::model::{Level, StatedOrder, Verdict};
 use isolario_bench::{Failure, Job, Kept, Stopwatch};
 
@@ -89,7 +89,7 @@ impl Job for Question {
 impl Question {
     /// The level must hold: what is measured is the search for a violation that is not there, the
     /// longest one. It may be given up.
-    fn answer(&self, loaded: Loaded, orders: Vec<StatedOrder>) -> Result<Kept, Failure> {
+    fn answer(&self, loaded: ParsedHistory, orders: Vec<StatedOrder>) -> Result<Kept, Failure> {
         let results = check(&loaded.history, &[self.level], &self.options(orders));
         match results.first().map(|result| &result.verdict) {
             Some(Verdict::Satisfied(_) | Verdict::Undecided(_)) => Ok(Box::new((loaded, results))),

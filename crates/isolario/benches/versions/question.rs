@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use isolario::check::{CheckOptions, check};
-use isolario::formats::{self, Loaded, Source};
+use isolario::formats::{self, ParsedHistory, Source};
 use isolario::model::{AnomalyKind, Level, Verdict};
 use isolario_bench::{Failure, Job, Kept, Stopwatch};
 
@@ -121,7 +121,7 @@ impl Job for Question {
     }
 }
 
-fn load(file: &Path) -> Result<Loaded, Failure> {
+fn load(file: &Path) -> Result<ParsedHistory, Failure> {
     let source = Source::open(file)?;
     Ok(formats::sniff(&source).ok_or("no known format")?.read(&source)?)
 }

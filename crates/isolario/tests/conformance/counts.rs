@@ -1,12 +1,12 @@
 //! What the manifest counts, counted in the history.
 
-use isolario::formats::Loaded;
+use isolario::formats::ParsedHistory;
 use isolario::model::{History, Outcome, TxnId};
 
 use crate::manifest::Row;
 
 /// Every column of counts in which the history and the manifest differ.
-pub fn differences(row: Row<'_>, loaded: &Loaded) -> Vec<String> {
+pub fn differences(row: Row<'_>, loaded: &ParsedHistory) -> Vec<String> {
     let differs =
         |(column, found): &(&str, u64)| row.count(column).is_some_and(|stated| stated != *found);
     counted(loaded)
@@ -19,7 +19,7 @@ pub fn differences(row: Row<'_>, loaded: &Loaded) -> Vec<String> {
 }
 
 /// Keys are those of all transactions; operations, those of committed ones.
-fn counted(loaded: &Loaded) -> [(&'static str, u64); 7] {
+fn counted(loaded: &ParsedHistory) -> [(&'static str, u64); 7] {
     let history = &loaded.history;
     let txns = |outcome| txns_of(history, outcome).count() as u64;
     let ops = txns_of(history, Outcome::Committed).map(|txn| history.txn_ops(txn).len() as u64);

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use isolario::formats::{HistoryFormat, Loaded, Source, find, sniff};
+use isolario::formats::{HistoryFormat, ParsedHistory, Source, find, sniff};
 
 use manifest::{Manifest, Row};
 use summary::{FileResult, Summary};
@@ -77,7 +77,7 @@ fn on_all_cores<'m>(
 }
 
 /// Opens a file and reads it in the format its sniffer names, which must be the right one.
-fn load(path: &Path, format: &str) -> Result<Loaded, String> {
+fn load(path: &Path, format: &str) -> Result<ParsedHistory, String> {
     let source = Source::open(path).map_err(|error| error.to_string())?;
     let recognised = sniff(&source).map(HistoryFormat::name);
     if recognised != Some(format) {

@@ -20,9 +20,9 @@ use super::fill::BlockSize;
 use super::layout::{HEAD, frame, put_frame};
 use super::rows::{put_begin, put_done, put_end};
 use super::write::Writer;
-use crate::{HistoryFormat, Loaded, ReadError, Source};
+use crate::{HistoryFormat, ParsedHistory, ReadError, Source};
 
-pub(super) fn load(bytes: &[u8]) -> Result<Loaded, ReadError> {
+pub(super) fn load(bytes: &[u8]) -> Result<ParsedHistory, ReadError> {
     Isolario.read(&Source::from_bytes("h.iso", bytes.to_vec())?)
 }
 

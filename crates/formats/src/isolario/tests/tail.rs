@@ -7,7 +7,7 @@ use isolario_model::{History, Meta, Op, Outcome, TxnEnd, TxnStart, ValueRef};
 
 use super::super::layout::{HEAD, frame, read_header};
 use super::{load, read, temp_file, write};
-use crate::{LiveRecorder, Loaded, Position, SessionRecorder};
+use crate::{LiveRecorder, ParsedHistory, Position, SessionRecorder};
 
 fn start<'a>(session: i64) -> TxnStart<'a> {
     TxnStart { session: session.into(), id: None, line: None }
@@ -70,7 +70,7 @@ fn step(records: &mut SessionRecorder<'_>, session: i64, value: i64) {
 }
 
 /// Where the reader found the end of the records.
-fn end_of(loaded: &Loaded) -> usize {
+fn end_of(loaded: &ParsedHistory) -> usize {
     let message = "the file has no end mark: it was truncated, or its recorder did not finish";
     assert_eq!(loaded.warnings[0].message, message);
     match loaded.warnings[0].position {

@@ -7,9 +7,9 @@ mod round_trips;
 use isolario_model::{History, Op, OpInput, SinkError, TxnId, ValueRef};
 
 use super::{ElleEdn, ElleJson, JepsenLog};
-use crate::{HistoryFormat, Loaded, Source, test_support};
+use crate::{HistoryFormat, ParsedHistory, Source, test_support};
 
-fn load(format: &dyn HistoryFormat, text: &str) -> Loaded {
+fn load(format: &dyn HistoryFormat, text: &str) -> ParsedHistory {
     let source = Source::from_bytes("h", text.as_bytes().to_vec()).unwrap();
     format.read(&source).unwrap_or_else(|error| panic!("{error}"))
 }

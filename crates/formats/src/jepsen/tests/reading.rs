@@ -99,7 +99,7 @@ fn without_processes_every_transaction_is_a_session_of_its_own() {
         {:index 1 :type :ok :value [[:append 1 1]]}
         {:index 2 :type :invoke :value [[:r 1 nil]]}
         {:index 3 :type :ok :value [[:r 1 [1]]]}";
-    let Loaded { history, warnings, .. } = load(&ElleEdn, text);
+    let ParsedHistory { history, warnings, .. } = load(&ElleEdn, text);
     let said = "no operation names its process, so each transaction is a session of its own";
     assert!(warnings[0].message.starts_with(said), "{warnings:?}");
     assert_eq!((warnings.len(), warnings[0].position), (1, Position::Line(2)));
