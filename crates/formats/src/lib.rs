@@ -52,7 +52,7 @@ pub struct ParsedHistory {
     pub history: History,
     /// What the format allows and this program makes no use of, counted: nothing is dropped
     /// silently.
-    pub ignored: Vec<Ignored>,
+    pub ignored: Vec<IgnoredItems>,
     /// What was wrong and could be put right: a cut file, a last record without an end.
     pub warnings: Vec<Warning>,
 }
@@ -66,7 +66,7 @@ impl ParsedHistory {
 
 /// One kind of thing in a file that was not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ignored {
+pub struct IgnoredItems {
     /// What, in the plural: "nemesis operations".
     pub what: &'static str,
     /// How many.

@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use crate::error::{Fault, Position, Problem, ReadError};
 use crate::narrow::{inexpressible, numbers_or_positions};
 use crate::source::{Bytes, Source};
-use crate::{Ignored, Target};
+use crate::{IgnoredItems, Target};
 
 /// A file of a directory and the session it holds.
 #[derive(Debug)]
@@ -87,8 +87,8 @@ fn session_name(file: &str, prefix: char) -> Value {
 }
 
 /// Whole files or sessions that were not used, for the report.
-pub(crate) fn ignored_if_any(what: &'static str, count: u64) -> Option<Ignored> {
-    (count > 0).then_some(Ignored { what, count, first: Position::Whole })
+pub(crate) fn ignored_if_any(what: &'static str, count: u64) -> Option<IgnoredItems> {
+    (count > 0).then_some(IgnoredItems { what, count, first: Position::Whole })
 }
 
 /// Creates a directory and, in it, a file for every session, which `write_session` fills.

@@ -18,7 +18,7 @@ use crate::narrow::{
     Collector, NarrowFormat, describe, inexpressible, numbers_or_positions, require_outcome,
 };
 use crate::notation::{Form, Item, Notation, Shape, Values, after_tokens, json};
-use crate::{HistoryFormat, HistoryWriter, Ignored, ParsedHistory, ReadError, Source, Target};
+use crate::{HistoryFormat, HistoryWriter, IgnoredItems, ParsedHistory, ReadError, Source, Target};
 
 const NAME: &str = "chronos";
 
@@ -74,7 +74,7 @@ fn parse(bytes: &[u8]) -> Result<ParsedHistory, Fault> {
 struct Reader {
     batch: Batch,
     ids: FxHashSet<Value>,
-    unknown_fields: Option<Ignored>,
+    unknown_fields: Option<IgnoredItems>,
 }
 
 impl Reader {
@@ -84,7 +84,7 @@ impl Reader {
         let [session, id, start, commit, ops] = nodes;
         if unknown > 0 {
             let first = Position::in_text(bytes, at);
-            let none = Ignored { what: "unknown fields", count: 0, first };
+            let none = IgnoredItems { what: "unknown fields", count: 0, first };
             self.unknown_fields.get_or_insert(none).count += unknown;
         }
         let (session, id) = (scalar(form, session)?, scalar(form, id)?);

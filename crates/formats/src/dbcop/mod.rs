@@ -15,7 +15,7 @@ use crate::narrow::{Access, Collector, NarrowFormat, require_outcome, unsigned_a
 use crate::session_files::ignored_if_any;
 use crate::source::Bytes;
 use crate::{
-    HistoryFormat, HistoryWriter, Ignored, ParsedHistory, ReadError, Source, Target, Warning,
+    HistoryFormat, HistoryWriter, IgnoredItems, ParsedHistory, ReadError, Source, Target, Warning,
 };
 
 const NAME: &str = "dbcop";
@@ -155,7 +155,7 @@ struct Parser<'a> {
     cursor: Cursor<'a>,
     batch: Batch,
     /// Events that did not succeed: the database never did them, or the answer was not seen.
-    failed: Option<Ignored>,
+    failed: Option<IgnoredItems>,
     empty_sessions: u64,
 }
 
@@ -201,7 +201,7 @@ impl Parser<'_> {
         let value = ValueRef::from(self.cursor.u64_le("the value of an event, 8 bytes")?);
         if !self.flag("whether the event succeeded")? {
             let first = Position::Byte(at as u64);
-            let none = Ignored { what: "failed events", count: 0, first };
+            let none = IgnoredItems { what: "failed events", count: 0, first };
             self.failed.get_or_insert(none).count += 1;
             return Ok(Ok(()));
         }

@@ -12,7 +12,7 @@ use super::layout::{Header, OPTIONAL, frame, read_header, unknown};
 use super::rows::{Replay, get_rows};
 use super::unpack::Unpacker;
 use crate::error::Fault;
-use crate::{Ignored, Meter, ParsedHistory, Position, Problem, ReadError, Source, Warning};
+use crate::{IgnoredItems, Meter, ParsedHistory, Position, Problem, ReadError, Source, Warning};
 
 /// Reads a whole file.
 pub(super) fn read(source: &Source) -> Result<ParsedHistory, ReadError> {
@@ -26,7 +26,7 @@ fn read_bytes(bytes: &[u8], meter: &Meter) -> Result<ParsedHistory, Fault> {
     let body = Body::scan(bytes, &header, &mut rows)?;
     let mut loaded = ParsedHistory::new(history(&body, &header, rows, meter)?);
     loaded.warnings = body.warnings(bytes.len());
-    loaded.ignored.extend((header.skipped_entries > 0).then_some(Ignored {
+    loaded.ignored.extend((header.skipped_entries > 0).then_some(IgnoredItems {
         what: "header entries of a newer version",
         count: header.skipped_entries,
         first: Position::Byte(0),
@@ -106,7 +106,7 @@ pub(super) struct Told<R> {
     first_row: Option<u64>,
     /// Where the end mark stands, and the transactions it counts.
     pub(super) finish: Option<(u64, u64)>,
-    skipped: Option<Ignored>,
+    skipped: Option<IgnoredItems>,
 }
 
 impl<R> Default for Told<R> {
@@ -154,7 +154,7 @@ impl<R: AsRef<[u8]>> Told<R> {
             kind if kind >= OPTIONAL => {
                 let first = Position::Byte(at);
                 let what = "records of kinds that a newer version knows";
-                self.skipped.get_or_insert(Ignored { what, count: 0, first }).count += 1;
+                self.skipped.get_or_insert(IgnoredItems { what, count: 0, first }).count += 1;
             }
             kind => return Err(unknown("a record of a known kind", kind)),
         }

@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use crate::error::{Fault, utf8};
 use crate::notation::Form;
 use crate::{
-    HistoryFormat, HistoryWriter, Ignored, ParsedHistory, Position, ReadError, Source, Target,
+    HistoryFormat, HistoryWriter, IgnoredItems, ParsedHistory, Position, ReadError, Source, Target,
 };
 use opens::Opens;
 use pairing::Paired;
@@ -170,7 +170,7 @@ fn build(
         let (count, first) = stream::other_lines(input);
         if count > 0 {
             let first = Position::Line(first);
-            ignored.push(Ignored { what: "log lines about other things", count, first });
+            ignored.push(IgnoredItems { what: "log lines about other things", count, first });
         }
     }
     Ok(ParsedHistory { history, ignored, warnings })

@@ -14,7 +14,7 @@ use super::request::{self, Function, Keying, Request};
 use super::stream::{Events, Syntax};
 use crate::error::Fault;
 use crate::notation::Form;
-use crate::{Ignored, Position};
+use crate::{IgnoredItems, Position};
 
 /// What the operations on a key make of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(super) struct Survey {
     pub(super) has_invocations: bool,
     /// What is open at the end.
     pub(super) opens: Opens,
-    ignored: Vec<Ignored>,
+    ignored: Vec<IgnoredItems>,
 }
 
 impl Survey {
@@ -122,7 +122,7 @@ impl Survey {
     }
 
     /// What the file has that is not made use of.
-    pub(super) fn into_ignored(self) -> Vec<Ignored> {
+    pub(super) fn into_ignored(self) -> Vec<IgnoredItems> {
         self.ignored
     }
 
@@ -153,7 +153,7 @@ impl Survey {
     fn ignore(&mut self, what: &'static str, count: u64, line: u64) {
         match self.ignored.iter_mut().find(|ignored| ignored.what == what) {
             Some(ignored) => ignored.count += count,
-            None => self.ignored.push(Ignored { what, count, first: Position::Line(line) }),
+            None => self.ignored.push(IgnoredItems { what, count, first: Position::Line(line) }),
         }
     }
 

@@ -19,7 +19,7 @@ use crate::lines::{self, Chunk, Line, Lines};
 use crate::notation::{Form, Notation, Shape, json};
 use crate::predicates::Predicates;
 use crate::{
-    HistoryFormat, HistoryWriter, Ignored, ParsedHistory, Position, ReadError, Source, Target,
+    HistoryFormat, HistoryWriter, IgnoredItems, ParsedHistory, Position, ReadError, Source, Target,
 };
 
 pub(crate) use tail::Tail;
@@ -83,7 +83,7 @@ fn read_bytes(
     })
     .map_err(|fault| fault.in_text(source, bytes))?;
     let ignored = parts.iter().filter_map(|part| part.unknown_fields.clone());
-    let ignored = ignored.reduce(|all, more| Ignored { count: all.count + more.count, ..all });
+    let ignored = ignored.reduce(|all, more| IgnoredItems { count: all.count + more.count, ..all });
     let history = join(parts).map_err(|error| source.error(Position::Whole, error))?;
     let mut loaded = ParsedHistory::new(history);
     loaded.ignored.extend(ignored);
@@ -113,7 +113,7 @@ struct Part {
     header: Option<Meta>,
     batch: Batch,
     predicates: Predicates,
-    unknown_fields: Option<Ignored>,
+    unknown_fields: Option<IgnoredItems>,
 }
 
 /// Reads some lines of a file. The header may stand on its `first` line that says anything.
@@ -146,7 +146,7 @@ impl Part {
         };
         if unknown > 0 {
             let first = Position::Line(line);
-            let none = Ignored { what: "unknown fields", count: 0, first };
+            let none = IgnoredItems { what: "unknown fields", count: 0, first };
             self.unknown_fields.get_or_insert(none).count += unknown;
         }
         Ok(())

@@ -4,7 +4,7 @@ use isolario_model::{Clock, History, Initial, Meta, Op, Outcome, Stamp, Value, V
 use proptest::prelude::*;
 
 use super::{Jsonl, ops, read};
-use crate::{HistoryFormat, Ignored, ParsedHistory, Position, Source};
+use crate::{HistoryFormat, IgnoredItems, ParsedHistory, Position, Source};
 
 fn load(text: &str) -> ParsedHistory {
     let source = Source::from_bytes("h.jsonl", text.into()).unwrap();
@@ -135,7 +135,7 @@ fn comments_and_blank_lines_count_for_nothing_and_unknown_fields_are_counted() {
     );
     assert_eq!(loaded.history.line(loaded.history.txns().next().unwrap()), Some(6));
     let first = Position::Line(4);
-    assert_eq!(loaded.ignored, [Ignored { what: "unknown fields", count: 3, first }]);
+    assert_eq!(loaded.ignored, [IgnoredItems { what: "unknown fields", count: 3, first }]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::notation::{Form, Item, Notation, Shape, after_tokens, json};
 use crate::session_files::{
     SessionFile, first_session, ignored_if_any, session_files, write_session_files,
 };
-use crate::{HistoryFormat, HistoryWriter, Ignored, ParsedHistory, ReadError, Source, Target};
+use crate::{HistoryFormat, HistoryWriter, IgnoredItems, ParsedHistory, ReadError, Source, Target};
 
 const NAME: &str = "viper";
 
@@ -76,8 +76,8 @@ impl HistoryFormat for Viper {
 struct Reader {
     batch: Batch,
     empty_files: u64,
-    unknown_fields: Option<Ignored>,
-    odd_flags: Option<Ignored>,
+    unknown_fields: Option<IgnoredItems>,
+    odd_flags: Option<IgnoredItems>,
 }
 
 impl Reader {
@@ -145,9 +145,9 @@ fn read_access(form: &Form<'_>, op: usize) -> Option<(Access<i64>, bool)> {
     }
 }
 
-fn count(slot: &mut Option<Ignored>, what: &'static str, count: u64, first: Position) {
+fn count(slot: &mut Option<IgnoredItems>, what: &'static str, count: u64, first: Position) {
     if count > 0 {
-        slot.get_or_insert(Ignored { what, count: 0, first }).count += count;
+        slot.get_or_insert(IgnoredItems { what, count: 0, first }).count += count;
     }
 }
 
