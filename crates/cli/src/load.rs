@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use isolario::formats::version_order::{self, Statements, Unknown};
+use isolario::formats::version_order::{self, Statements, UnknownNames};
 use isolario::formats::{
     self, Content, ContradictoryTimesError, Meter, Position, Problem, ReadError, Source,
     serialization_order,
@@ -264,7 +264,7 @@ pub(crate) fn read_serialization_order(
 }
 
 /// What a history does not have, and where that is first named.
-fn unknown_in(unknown: &Unknown, name: &str) -> Option<String> {
+fn unknown_in(unknown: &UnknownNames, name: &str) -> Option<String> {
     let (line, what) = unknown.first.as_ref()?;
     let others = unknown.keys + unknown.versions - 1;
     let more = match others {

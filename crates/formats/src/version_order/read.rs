@@ -19,13 +19,13 @@ pub struct Statements {
     /// What operations by predicate met, as it stands in the file.
     pub sets: Vec<StatedSet>,
     /// What it names and the history does not have.
-    pub unknown: Unknown,
+    pub unknown: UnknownNames,
 }
 
 /// Keys and versions that a history does not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Unknown {
+pub struct UnknownNames {
     /// How many keys.
     pub keys: u64,
     /// How many versions of keys that it does have.
@@ -34,7 +34,7 @@ pub struct Unknown {
     pub first: Option<(u64, String)>,
 }
 
-impl Unknown {
+impl UnknownNames {
     pub(super) fn note(&mut self, line: u64, what: impl FnOnce() -> String) {
         self.first.get_or_insert_with(|| (line, what()));
     }
@@ -66,7 +66,7 @@ fn read_bytes(bytes: &[u8], history: &History, chunk_size: usize) -> Result<Stat
 
 impl Statements {
     fn extend(&mut self, more: Statements) {
-        let Unknown { keys, versions, first } = more.unknown;
+        let UnknownNames { keys, versions, first } = more.unknown;
         self.orders.extend(more.orders);
         self.sets.extend(more.sets);
         self.unknown.keys += keys;
@@ -249,7 +249,7 @@ mod tests {
         };
         assert_eq!(found.orders, [order(0, &[1], 2), order(0, &[0, 1, 3], 4), order(1, &[3], 5)]);
         let first = Some((2, "7 of the key \"x\"".to_owned()));
-        assert_eq!(found.unknown, Unknown { keys: 1, versions: 2, first });
+        assert_eq!(found.unknown, UnknownNames { keys: 1, versions: 2, first });
     }
 
     #[test]
