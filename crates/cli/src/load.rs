@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use isolario::formats::version_order::{self, Statements, UnknownNames};
+use isolario::formats::version_order::{self, UnknownNames, VersionStatements};
 use isolario::formats::{
     self, Content, ContradictoryTimesError, Meter, Position, Problem, ReadError, Source,
     serialization_order,
@@ -213,7 +213,7 @@ pub(crate) fn read_version_order(
     name: &str,
     history: &History,
     console: &mut Console,
-) -> Result<Statements, Failure> {
+) -> Result<VersionStatements, Failure> {
     let source = Source::open(file).map_err(|error| bad_order(&error))?;
     let statements = version_order::read(&source, history).map_err(|error| bad_order(&error))?;
     if let Some(message) = unknown_in(&statements.unknown, name) {

@@ -8,7 +8,7 @@ use std::path::Path;
 use isolario::check;
 use isolario::follow::FollowError;
 use isolario::follow::proof::{Means, Told, Verified, verify as verify_by_pieces};
-use isolario::formats::version_order::Statements;
+use isolario::formats::version_order::VersionStatements;
 use isolario::model::{History, Inapplicable, Level, LevelResult, Verdict, Witness};
 use isolario::report::grouped;
 use isolario::run::{LostCommits, Outage};
@@ -183,7 +183,7 @@ fn trusted_order(
     config: &Verify,
     history: &History,
     console: &mut Console,
-) -> Result<Option<Statements>, Failure> {
+) -> Result<Option<VersionStatements>, Failure> {
     let Some(file) = &config.version_order else { return Ok(None) };
     let name = config.history.display().to_string();
     let stated = read_version_order(file, &name, history, console)?;

@@ -80,7 +80,7 @@ impl Captured {
 }
 
 /// What the file of version orders says.
-fn statements(certificate: &Certificate, history: &History) -> version_order::Statements {
+fn statements(certificate: &Certificate, history: &History) -> version_order::VersionStatements {
     let mut file = Vec::new();
     certificate.write_version_order(&mut file).unwrap();
     let found = version_order::read(&Source::from_bytes("order", file).unwrap(), history).unwrap();
@@ -130,7 +130,10 @@ fn column(history: &History, value: ValueId, name: &str) -> Option<i64> {
 
 /// Every operation by predicate that has a set of versions returned exactly the rows among them that
 /// match; and how many there are of reads and of writes.
-fn sets_explain_results(history: &History, sets: &version_order::Statements) -> (usize, usize) {
+fn sets_explain_results(
+    history: &History,
+    sets: &version_order::VersionStatements,
+) -> (usize, usize) {
     let versions = versions(history);
     let (mut reads, mut writes) = (0, 0);
     for set in &sets.sets {

@@ -19,7 +19,7 @@ use std::io::{self, Write};
 use isolario_model::Stamp;
 use rustc_hash::FxHashMap;
 
-pub use read::{Statements, UnknownNames, read};
+pub use read::{UnknownNames, VersionStatements, read};
 
 /// Versions of a key that stand on one line. Memory grows with keys, not with versions.
 const PER_LINE: usize = 64;

@@ -13,7 +13,7 @@ use crate::{Problem, ReadError, Source};
 /// What a file states about a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Statements {
+pub struct VersionStatements {
     /// The orders, as they stand in the file.
     pub orders: Vec<StatedOrder>,
     /// What operations by predicate met, as it stands in the file.
@@ -46,26 +46,30 @@ impl UnknownNames {
 /// of a key may stand first; anywhere else it is an error, since it comes before all others. The
 /// version of a transaction that aborted is an error, since no database that keeps its promises has
 /// it, and so is one that several transactions may have written.
-pub fn read(source: &Source, history: &History) -> Result<Statements, ReadError> {
+pub fn read(source: &Source, history: &History) -> Result<VersionStatements, ReadError> {
     let bytes = source.require_file()?;
     read_bytes(bytes, history, lines::good_chunk_size(bytes))
         .map_err(|fault| fault.in_text(source, bytes))
 }
 
 /// Reads a whole file, in chunks of about `chunk_size` bytes, which do not show in the result.
-fn read_bytes(bytes: &[u8], history: &History, chunk_size: usize) -> Result<Statements, Fault> {
+fn read_bytes(
+    bytes: &[u8],
+    history: &History,
+    chunk_size: usize,
+) -> Result<VersionStatements, Fault> {
     let (text, names) = (utf8(bytes)?, Names::new(history));
     let parts = lines::parse_chunks(bytes, chunk_size, |chunk| {
-        let mut reader = Reader { names: &names, statements: Statements::default() };
+        let mut reader = Reader { names: &names, statements: VersionStatements::default() };
         reader.lines(text, chunk).map(|()| reader.statements)
     })?;
-    let mut all = Statements::default();
+    let mut all = VersionStatements::default();
     parts.into_iter().for_each(|part| all.extend(part));
     Ok(all)
 }
 
-impl Statements {
-    fn extend(&mut self, more: Statements) {
+impl VersionStatements {
+    fn extend(&mut self, more: VersionStatements) {
         let UnknownNames { keys, versions, first } = more.unknown;
         self.orders.extend(more.orders);
         self.sets.extend(more.sets);
@@ -77,7 +81,7 @@ impl Statements {
 
 pub(super) struct Reader<'n, 'h> {
     pub(super) names: &'n Names<'h>,
-    pub(super) statements: Statements,
+    pub(super) statements: VersionStatements,
 }
 
 impl Reader<'_, '_> {
@@ -225,7 +229,7 @@ mod tests {
         batch.build().unwrap()
     }
 
-    fn statements(text: &str) -> Result<Statements, String> {
+    fn statements(text: &str) -> Result<VersionStatements, String> {
         let source = Source::from_bytes("orders", text.into()).unwrap();
         read(&source, &history()).map_err(|error| error.to_string())
     }

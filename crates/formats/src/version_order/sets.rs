@@ -145,7 +145,7 @@ mod tests {
 
     use super::*;
     use crate::Source;
-    use crate::version_order::{Statements, read};
+    use crate::version_order::{VersionStatements, read};
 
     /// 1 inserts a row, 2 deletes it by a predicate, 3 finds it by one.
     fn history() -> History {
@@ -173,7 +173,7 @@ mod tests {
         batch.build().unwrap()
     }
 
-    fn statements(text: &str) -> Result<Statements, String> {
+    fn statements(text: &str) -> Result<VersionStatements, String> {
         let source = Source::from_bytes("orders", text.into()).unwrap();
         read(&source, &history()).map_err(|error| error.to_string())
     }

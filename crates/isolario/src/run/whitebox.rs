@@ -286,7 +286,7 @@ fn certify(
     log: &Log,
     sightings: &[Sighting],
     directory: &Directory,
-) -> Result<(Certificate, History, version_order::Statements), String> {
+) -> Result<(Certificate, History, version_order::VersionStatements), String> {
     let certificate = assemble(history, log, sightings).map_err(|misfit| misfit.to_string())?;
     let failed = |error: &dyn std::fmt::Display| error.to_string();
     let mut batch = Batch::new();
@@ -322,7 +322,7 @@ fn by_order(history: &History, level: Level, options: &CheckOptions) -> Vec<Leve
 
 fn by_versions(
     history: &History,
-    statements: version_order::Statements,
+    statements: version_order::VersionStatements,
     levels: &[Level],
     options: &CheckOptions,
 ) -> Vec<LevelResult> {
