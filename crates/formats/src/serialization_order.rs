@@ -16,7 +16,7 @@ use crate::{Problem, ReadError, Source};
 /// What a file says about the transactions of a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Sequence {
+pub struct SerializationSequence {
     /// The transactions, earlier ones first.
     pub txns: Vec<TxnId>,
     /// How many names the history does not have.
@@ -30,18 +30,22 @@ pub struct Sequence {
 /// Names that the history does not have are counted and left out: they may be of transactions that
 /// nobody recorded. It is an error if a transaction has two places, if it aborted, and if several have
 /// the same name.
-pub fn read(source: &Source, history: &History) -> Result<Sequence, ReadError> {
+pub fn read(source: &Source, history: &History) -> Result<SerializationSequence, ReadError> {
     let bytes = source.require_file()?;
     read_bytes(bytes, history, lines::good_chunk_size(bytes))
         .map_err(|fault| fault.in_text(source, bytes))
 }
 
 /// Reads a whole file, in chunks of about `chunk_size` bytes, which do not show in the result.
-fn read_bytes(bytes: &[u8], history: &History, chunk_size: usize) -> Result<Sequence, Fault> {
+fn read_bytes(
+    bytes: &[u8],
+    history: &History,
+    chunk_size: usize,
+) -> Result<SerializationSequence, Fault> {
     let (text, names) = (utf8(bytes)?, TxnNames::new(history));
     let parse = |chunk| Ok(Part::read(text, chunk, history, &names));
     let parts: Vec<Part> = lines::parse_chunks::<_, Fault>(bytes, chunk_size, parse)?;
-    let mut sequence = Sequence::default();
+    let mut sequence = SerializationSequence::default();
     let mut has_place = vec![false; history.txn_count()];
     for part in parts {
         for (txn, at) in part.txns {
@@ -154,7 +158,7 @@ mod tests {
         Text.read(&source("h.txt", text)).unwrap().history
     }
 
-    fn sequence(order: &str) -> Result<Sequence, String> {
+    fn sequence(order: &str) -> Result<SerializationSequence, String> {
         read(&source("order", order), &history()).map_err(|error| error.to_string())
     }
 
