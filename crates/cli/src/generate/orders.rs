@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use isolario::formats::version_order::Writer;
+use isolario::formats::version_order::VersionOrderWriter;
 use isolario::model::{SinkError, Stamp};
 use isolario::sim::{Chronicle, KEY_COLUMN, TABLE, TableChronicle, VersionSet};
 
@@ -36,8 +36,8 @@ impl Orders {
     /// Begins to write.
     pub(crate) fn create(&self) -> OrderFiles<'_> {
         let writer = |out| match self.of_rows {
-            true => Writer::of_rows(out, TABLE, KEY_COLUMN),
-            false => Writer::new(out),
+            true => VersionOrderWriter::of_rows(out, TABLE, KEY_COLUMN),
+            false => VersionOrderWriter::new(out),
         };
         let open = |file: &PathBuf| OutFile::create(file).map(writer);
         OrderFiles { orders: self, versions: self.versions.as_ref().map(open), commits: Vec::new() }
@@ -49,13 +49,13 @@ impl Orders {
 pub(crate) struct OrderFiles<'o> {
     orders: &'o Orders,
     /// What went wrong is reported at the end: the history can still be written.
-    versions: Option<io::Result<Writer<OutFile>>>,
+    versions: Option<io::Result<VersionOrderWriter<OutFile>>>,
     commits: Vec<(Stamp, u64)>,
 }
 
 impl OrderFiles<'_> {
     /// Writes about versions, as long as that goes well.
-    fn state(&mut self, write: impl FnOnce(&mut Writer<OutFile>) -> io::Result<()>) {
+    fn state(&mut self, write: impl FnOnce(&mut VersionOrderWriter<OutFile>) -> io::Result<()>) {
         if let Some(Ok(writer)) = &mut self.versions
             && let Err(error) = write(writer)
         {
@@ -110,7 +110,7 @@ impl OrderFiles<'_> {
     pub(crate) fn finish(mut self, console: &mut Console) -> bool {
         let mut all = true;
         if let (Some(writer), Some(file)) = (self.versions.take(), &self.orders.versions) {
-            let written = writer.and_then(Writer::finish).and_then(OutFile::finish);
+            let written = writer.and_then(VersionOrderWriter::finish).and_then(OutFile::finish);
             let written = written.map_err(|error| cannot_write(file, &error));
             all &= tell(written, "the order of versions", file, console);
         }

@@ -6,7 +6,7 @@ mod shadow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 
-use isolario_formats::version_order::Writer;
+use isolario_formats::version_order::VersionOrderWriter;
 use isolario_model::{
     History, KeyId, Level, Op, OpId, OpInput, OpNotes, Outcome, SinkError, Stamp, TxnEnd, TxnId,
     TxnSink, TxnStart, ValueId, ValueRef,
@@ -488,7 +488,7 @@ impl Certificate {
     /// Writes the order of versions, and the versions that operations by predicate met: what
     /// `check --version-order` reads.
     pub fn write_version_order(&self, out: impl Write) -> io::Result<()> {
-        let mut writer = Writer::of_rows(out, TABLE, "id");
+        let mut writer = VersionOrderWriter::of_rows(out, TABLE, "id");
         for (row, name) in &self.order {
             writer.version(*row, *name)?;
         }

@@ -29,23 +29,23 @@ const PER_LINE: usize = 64;
 /// A key gets as many lines as it takes. Each begins with the last version of the one before, so
 /// that the lines of a key state one order.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct VersionOrderWriter<W> {
     out: W,
     lines: FxHashMap<u64, Vec<i64>>,
     /// The table and its key, where versions are those of rows.
     rows: Option<(&'static str, &'static str)>,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> VersionOrderWriter<W> {
     /// A writer to a file. Keys are numbers, and versions are named by their values.
     pub fn new(out: W) -> Self {
-        Writer { out, lines: FxHashMap::default(), rows: None }
+        VersionOrderWriter { out, lines: FxHashMap::default(), rows: None }
     }
 
     /// A writer to a file. Keys are rows of a table, by the number in this column, and versions are
     /// named by their writers: a delete leaves no value to name it by.
     pub fn of_rows(out: W, table: &'static str, column: &'static str) -> Self {
-        Writer { rows: Some((table, column)), ..Writer::new(out) }
+        VersionOrderWriter { rows: Some((table, column)), ..VersionOrderWriter::new(out) }
     }
 
     /// Adds the next version of a key.
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn lines_of_a_key_overlap_and_come_by_key_at_the_end() {
-        let mut writer = Writer::new(Vec::new());
+        let mut writer = VersionOrderWriter::new(Vec::new());
         for value in 1..=PER_LINE as i64 + 1 {
             writer.version(7, value).unwrap();
         }
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn rows_are_named_by_their_writers_and_sets_by_their_operations() {
-        let mut writer = Writer::of_rows(Vec::new(), "t", "id");
+        let mut writer = VersionOrderWriter::of_rows(Vec::new(), "t", "id");
         for writer_of_row in [3, 5] {
             writer.version(7, writer_of_row).unwrap();
         }

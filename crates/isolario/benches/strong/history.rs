@@ -82,12 +82,12 @@ pub struct Clues {
 }
 
 /// The order of versions beside a history.
-struct Orders(version_order::Writer<BufWriter<File>>);
+struct Orders(version_order::VersionOrderWriter<BufWriter<File>>);
 
 impl Orders {
     fn create(history: &Path) -> Result<Orders, Failure> {
         let file = File::create(order_of(history))?;
-        Ok(Orders(version_order::Writer::new(BufWriter::new(file))))
+        Ok(Orders(version_order::VersionOrderWriter::new(BufWriter::new(file))))
     }
 }
 

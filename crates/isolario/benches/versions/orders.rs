@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use isolario::check::CheckOptions;
-use isolario::formats::version_order::{self, Writer};
+use isolario::formats::version_order::{self, VersionOrderWriter};
 use isolario::formats::{Source, serialization_order};
 use isolario::model::{History, PromisedOrder, SinkError, Stamp};
 use isolario_bench::Failure;
@@ -18,7 +18,7 @@ const PER_LINE: usize = 100;
 /// transactions, which is known at the end.
 pub struct Orders {
     history: PathBuf,
-    versions: Writer<BufWriter<File>>,
+    versions: VersionOrderWriter<BufWriter<File>>,
     commits: Vec<(Stamp, u64)>,
 }
 
@@ -26,7 +26,7 @@ impl Orders {
     /// Files beside that of a history.
     pub fn create(history: &Path) -> Result<Orders, Failure> {
         let file = BufWriter::new(File::create(versions_of(history))?);
-        let versions = Writer::of_rows(file, TABLE, KEY_COLUMN);
+        let versions = VersionOrderWriter::of_rows(file, TABLE, KEY_COLUMN);
         Ok(Orders { history: history.to_owned(), versions, commits: Vec::new() })
     }
 
