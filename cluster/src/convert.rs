@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isolario_formats::{HistoryFormat, Target, by_extension, find, read};
+use isolario_formats::{HistoryFormat, OutputTarget, by_extension, find, read};
 use isolario_model::{History, TxnSink};
 
 use crate::Error;
@@ -29,7 +29,7 @@ pub fn from_table(from: &Path, to: &Path, settings: &Settings) -> Result<u64, Er
 /// Writes a history to a file of Isolario's own format.
 pub fn write_history(history: &History, path: &Path) -> Result<(), Error> {
     let format = find("isolario").ok_or_else(|| Error::part(path, "there is no such format"))?;
-    let mut writer = format.writer(Target::Path(path.to_owned()))?;
+    let mut writer = format.writer(OutputTarget::Path(path.to_owned()))?;
     history.replay(&mut *writer)?;
     Ok(writer.finish()?)
 }
@@ -43,7 +43,7 @@ fn replay(
     let table = Table::open(from)?;
     let mut engine = Engine::new(settings)?;
     engine.open(&table)?;
-    let mut writer = format.writer(Target::Path(to.to_owned()))?;
+    let mut writer = format.writer(OutputTarget::Path(to.to_owned()))?;
     writer.meta(&table.about.meta)?;
     let mut teller = Teller::default();
     let sink: &mut dyn TxnSink = &mut *writer;

@@ -5,14 +5,14 @@
 use std::path::Path;
 
 use isolario_cluster::{Error, Settings, from_table, write_table};
-use isolario_formats::{Target, find, read};
+use isolario_formats::{OutputTarget, find, read};
 use isolario_model::{Batch, History, Op, Outcome, TxnEnd, TxnSink, TxnStart, ValueRef};
 use isolario_oracle::history;
 use isolario_oracle::random::Case;
 
 /// The history as text that leaves nothing out.
 fn lines(history: &History, path: &Path) -> String {
-    let mut writer = find("jsonl").unwrap().writer(Target::Path(path.to_owned())).unwrap();
+    let mut writer = find("jsonl").unwrap().writer(OutputTarget::Path(path.to_owned())).unwrap();
     history.replay(&mut *writer).unwrap();
     writer.finish().unwrap();
     std::fs::read_to_string(path).unwrap()

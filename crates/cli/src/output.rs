@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
 
-use isolario::formats::{HistoryFormat, Target};
+use isolario::formats::{HistoryFormat, OutputTarget};
 use isolario::model::{SinkError, TxnSink};
 
 use crate::failure::Failure;
@@ -50,25 +50,25 @@ impl Output {
     ) -> Result<T, SinkError> {
         if self.is_stdout() {
             let stdout = BufWriter::new(io::stdout());
-            return self.write_to(Target::Stream(Box::new(stdout)), fill);
+            return self.write_to(OutputTarget::Stream(Box::new(stdout)), fill);
         }
         match Place::of(&self.path)? {
             Place::File { target, there } => {
                 let draft = Draft::begin(target, there)?;
-                let filled = self.write_to(Target::Path(draft.path()), fill)?;
+                let filled = self.write_to(OutputTarget::Path(draft.path()), fill)?;
                 draft.keep()?;
                 Ok(filled)
             }
             place => {
                 let through = BufWriter::new(open_stream(&place)?);
-                self.write_to(Target::Stream(Box::new(through)), fill)
+                self.write_to(OutputTarget::Stream(Box::new(through)), fill)
             }
         }
     }
 
     fn write_to<T>(
         &self,
-        target: Target,
+        target: OutputTarget,
         fill: impl FnOnce(&mut dyn TxnSink) -> Result<T, SinkError>,
     ) -> Result<T, SinkError> {
         let mut writer = self.format.writer(target)?;

@@ -85,19 +85,19 @@ pub struct Warning {
 }
 
 /// Where a writer writes to.
-pub enum Target {
+pub enum OutputTarget {
     /// A stream: a file that is already open, a pipe, memory.
     Stream(Box<dyn std::io::Write + Send>),
     /// A path not yet there; formats of several files make a directory of it.
     Path(PathBuf),
 }
 
-impl Target {
+impl OutputTarget {
     /// The stream of a one-file format: creates the file if it was given a path.
     pub fn into_stream(self) -> Result<Box<dyn std::io::Write + Send>, SinkError> {
         match self {
-            Target::Stream(stream) => Ok(stream),
-            Target::Path(path) => {
+            OutputTarget::Stream(stream) => Ok(stream),
+            OutputTarget::Path(path) => {
                 let file = std::fs::File::create(path)?;
                 Ok(Box::new(std::io::BufWriter::with_capacity(1 << 20, file)))
             }
@@ -132,7 +132,7 @@ pub trait HistoryFormat: Sync {
     }
 
     /// A sink that writes this format.
-    fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError>;
+    fn writer(&self, target: OutputTarget) -> Result<Box<dyn HistoryWriter>, SinkError>;
 }
 
 /// All formats, in the order in which their sniffers are asked: the unmistakable ones first.

@@ -7,7 +7,7 @@ use isolario_model::{
 };
 use rustc_hash::FxHashSet;
 
-use crate::{HistoryWriter, Target};
+use crate::{HistoryWriter, OutputTarget};
 
 /// What such a format says about writing.
 pub(crate) trait NarrowFormat {
@@ -24,20 +24,20 @@ pub(crate) trait NarrowFormat {
     fn admit_end(&self, end: &TxnEnd<'_>) -> Result<(), SinkError>;
 
     /// Writes everything, or nothing if the history as a whole cannot be expressed.
-    fn write(&self, history: &History, target: Target) -> Result<(), SinkError>;
+    fn write(&self, history: &History, target: OutputTarget) -> Result<(), SinkError>;
 }
 
 /// Collects a history and writes it when it is complete.
 pub(crate) struct Collector<L> {
     layout: L,
     batch: Batch,
-    target: Target,
+    target: OutputTarget,
     is_open: bool,
 }
 
 impl<L: NarrowFormat + 'static> Collector<L> {
     /// A writer to this target. Nothing is created before `finish`.
-    pub(crate) fn boxed(layout: L, target: Target) -> Box<dyn HistoryWriter> {
+    pub(crate) fn boxed(layout: L, target: OutputTarget) -> Box<dyn HistoryWriter> {
         Box::new(Collector { layout, batch: Batch::new(), target, is_open: false })
     }
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use crate::error::{Fault, Position, Problem, ReadError};
 use crate::narrow::{inexpressible, numbers_or_positions};
 use crate::source::{Bytes, Source};
-use crate::{IgnoredItems, Target};
+use crate::{IgnoredItems, OutputTarget};
 
 /// A file of a directory and the session it holds.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ pub(crate) fn write_session_files(
     format: &'static str,
     prefix: char,
     history: &History,
-    target: Target,
+    target: OutputTarget,
     mut write_session: impl FnMut(isolario_model::SessionId, &mut dyn Write) -> Result<(), SinkError>,
 ) -> Result<(), SinkError> {
     let directory = create_directory(format, target)?;
@@ -114,8 +114,8 @@ pub(crate) fn write_session_files(
 }
 
 /// A directory with nothing in it: whatever else it held would be taken for sessions.
-fn create_directory(format: &'static str, target: Target) -> Result<PathBuf, SinkError> {
-    let Target::Path(path) = target else {
+fn create_directory(format: &'static str, target: OutputTarget) -> Result<PathBuf, SinkError> {
+    let OutputTarget::Path(path) = target else {
         return Err(inexpressible(format, "a history in a stream: it is a directory of files"));
     };
     fs::create_dir_all(&path)?;

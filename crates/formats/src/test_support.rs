@@ -6,7 +6,7 @@ use isolario_model::{
 };
 use proptest::prelude::*;
 
-use crate::{HistoryFormat, ParsedHistory, ReadError, Source, Target};
+use crate::{HistoryFormat, OutputTarget, ParsedHistory, ReadError, Source};
 
 /// An operation and its version, if it has one.
 pub(crate) type TestOp = (OpInput<'static>, Option<VersionRef>);
@@ -73,7 +73,7 @@ pub(crate) fn written(
 ) -> Result<Vec<(String, Vec<u8>)>, SinkError> {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("h");
-    let mut writer = format.writer(Target::Path(path.clone()))?;
+    let mut writer = format.writer(OutputTarget::Path(path.clone()))?;
     let result = history.replay(&mut *writer).and_then(|()| writer.finish());
     if let Err(error) = result {
         assert!(!path.exists(), "nothing is left of what was refused");

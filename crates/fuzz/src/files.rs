@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use isolario_formats::{Content, HistoryFormat, ReadError, Source, Target};
+use isolario_formats::{Content, HistoryFormat, OutputTarget, ReadError, Source};
 use isolario_model::{
     Batch, History, Meta, OpInput, OpNotes, SinkError, TxnEnd, TxnSink, TxnStart,
 };
@@ -39,7 +39,7 @@ pub fn write(format: &dyn HistoryFormat, history: &History) -> Result<Files, Sin
 
 fn write_one(format: &dyn HistoryFormat, history: &History) -> Result<Files, SinkError> {
     let shared = SharedBytes::default();
-    send(format, history, Target::Stream(Box::new(shared.clone())))?;
+    send(format, history, OutputTarget::Stream(Box::new(shared.clone())))?;
     Ok(Files::One(shared.take()))
 }
 
@@ -47,7 +47,7 @@ fn write_one(format: &dyn HistoryFormat, history: &History) -> Result<Files, Sin
 fn write_several(format: &dyn HistoryFormat, history: &History) -> Result<Files, SinkError> {
     let parent = tempfile::tempdir()?;
     let path = parent.path().join("history");
-    send(format, history, Target::Path(path.clone()))?;
+    send(format, history, OutputTarget::Path(path.clone()))?;
     let source = Source::open(&path).map_err(io::Error::other)?;
     Ok(match source.content() {
         Content::File(bytes) => Files::One(bytes.to_vec()),
@@ -57,7 +57,11 @@ fn write_several(format: &dyn HistoryFormat, history: &History) -> Result<Files,
     })
 }
 
-fn send(format: &dyn HistoryFormat, history: &History, target: Target) -> Result<(), SinkError> {
+fn send(
+    format: &dyn HistoryFormat,
+    history: &History,
+    target: OutputTarget,
+) -> Result<(), SinkError> {
     let mut writer = format.writer(target)?;
     history.replay(&mut *writer)?;
     writer.finish()

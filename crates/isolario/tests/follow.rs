@@ -12,7 +12,7 @@ use isolario::check::{CheckOptions, FollowStatus, Follower, HistoryQuery, check}
 use isolario::follow::proof::{Means, Told, Verified};
 use isolario::follow::spill::{Spilled, decide};
 use isolario::follow::{Decided, FollowError, Following, Input, Order, Settings, Step, proof};
-use isolario::formats::{LiveRecorder, Target, find};
+use isolario::formats::{LiveRecorder, OutputTarget, find};
 use isolario::model::{
     AnomalyKind, Batch, History, Level, LevelResult, Limit, Meta, Op, OpInput, Outcome, TxnEnd,
     TxnId, TxnSink, TxnStart, ValueRef, Verdict, VerdictKind,
@@ -32,7 +32,7 @@ const PIECE: usize = 400;
 /// Writes a history in a format, its transactions in an order.
 fn write(history: &History, order: &[TxnId], format: &str, path: &Path) {
     let format = find(format).unwrap();
-    let mut writer = format.writer(Target::Path(path.to_owned())).unwrap();
+    let mut writer = format.writer(OutputTarget::Path(path.to_owned())).unwrap();
     writer.meta(history.meta()).unwrap();
     order.iter().for_each(|txn| history.replay_txn(*txn, &mut *writer).unwrap());
     writer.finish().unwrap();

@@ -11,7 +11,7 @@ mod synthesis;
 use std::path::Path;
 
 use isolario_bench::{Align, Arguments, Failure, Sample, Table, answer_if_child, judge, median};
-use isolario_formats::{HistoryFormat, Source, Target};
+use isolario_formats::{HistoryFormat, OutputTarget, Source};
 use isolario_model::History;
 
 use job::Work;
@@ -70,7 +70,7 @@ fn bench_format(
     directory: &Path,
 ) -> Result<(), Failure> {
     let file = directory.join(format.name());
-    let mut writer = format.writer(Target::Path(file.clone()))?;
+    let mut writer = format.writer(OutputTarget::Path(file.clone()))?;
     synthesis::synthesise(txns, &mut *writer)?;
     writer.finish()?;
 

@@ -18,7 +18,9 @@ use crate::narrow::{
     Collector, NarrowFormat, describe, inexpressible, numbers_or_positions, require_outcome,
 };
 use crate::notation::{Form, Item, Notation, Shape, Values, after_tokens, json};
-use crate::{HistoryFormat, HistoryWriter, IgnoredItems, ParsedHistory, ReadError, Source, Target};
+use crate::{
+    HistoryFormat, HistoryWriter, IgnoredItems, OutputTarget, ParsedHistory, ReadError, Source,
+};
 
 const NAME: &str = "chronos";
 
@@ -49,7 +51,7 @@ impl HistoryFormat for Chronos {
         parse(bytes).map_err(|fault| fault.in_text(source, bytes))
     }
 
-    fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
+    fn writer(&self, target: OutputTarget) -> Result<Box<dyn HistoryWriter>, SinkError> {
         Ok(Collector::boxed(Chronos, target))
     }
 }
@@ -193,7 +195,7 @@ impl NarrowFormat for Chronos {
         stamps(end).map(|_| ())
     }
 
-    fn write(&self, history: &History, target: Target) -> Result<(), SinkError> {
+    fn write(&self, history: &History, target: OutputTarget) -> Result<(), SinkError> {
         require_same_meaning(NAME, history, &INITIAL)?;
         let names = history.sessions().map(|session| Some(history.session_name(session)));
         let sessions = numbers_or_positions(names, |_| true, 0);

@@ -12,7 +12,7 @@ use isolario_model::SinkError;
 
 use crate::narrow::Collector;
 use crate::session_files::first_session;
-use crate::{HistoryFormat, HistoryWriter, ParsedHistory, ReadError, Source, Target};
+use crate::{HistoryFormat, HistoryWriter, OutputTarget, ParsedHistory, ReadError, Source};
 
 const NAME: &str = "cobra";
 
@@ -43,7 +43,7 @@ impl HistoryFormat for Cobra {
         read::read(source)
     }
 
-    fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
+    fn writer(&self, target: OutputTarget) -> Result<Box<dyn HistoryWriter>, SinkError> {
         Ok(Collector::boxed(Cobra, target))
     }
 }

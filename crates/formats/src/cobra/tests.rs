@@ -9,7 +9,7 @@ use crate::by_value::require_same_meaning;
 use crate::error::Position;
 use crate::narrow::as_unsigned;
 use crate::test_support::*;
-use crate::{HistoryFormat, ParsedHistory, Source, Target};
+use crate::{HistoryFormat, OutputTarget, ParsedHistory, Source};
 
 /// Transaction 1 writes 7 = 8 and reads the initial 9 = 0; transaction 2 reads that write.
 const GOLDEN: &[u8] = b"S\0\0\0\0\0\0\0\x01\
@@ -271,8 +271,8 @@ fn a_stream_and_a_directory_with_files_are_no_place_for_logs() {
     };
     let message =
         "the cobra format cannot express a history in a stream: it is a directory of files";
-    assert_eq!(finish(Target::Stream(Box::new(Vec::new()))), message);
-    let message = finish(Target::Path("src".into()));
+    assert_eq!(finish(OutputTarget::Stream(Box::new(Vec::new()))), message);
+    let message = finish(OutputTarget::Path("src".into()));
     assert_eq!(message, "cannot write: src is a directory with files in it");
 }
 

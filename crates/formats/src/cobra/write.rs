@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::record::{ANY, INITIAL, ReadRecord, Record, WriteRecord, is_reserved};
 use super::{Cobra, NAME};
-use crate::Target;
+use crate::OutputTarget;
 use crate::by_value::sees_initial;
 use crate::narrow::{
     Access, NarrowFormat, as_unsigned, inexpressible, numbers_or_positions, require_outcome,
@@ -28,7 +28,7 @@ impl NarrowFormat for Cobra {
         require_outcome(NAME, end.outcome, &[Outcome::Committed, Outcome::Unknown])
     }
 
-    fn write(&self, history: &History, target: Target) -> Result<(), SinkError> {
+    fn write(&self, history: &History, target: OutputTarget) -> Result<(), SinkError> {
         let writer = LogWriter { history, versions: Versions::of(history)? };
         // Once through without writing, so that a history refused leaves no half of it behind.
         for session in history.sessions() {

@@ -15,7 +15,8 @@ use crate::narrow::{Access, Collector, NarrowFormat, require_outcome, unsigned_a
 use crate::session_files::ignored_if_any;
 use crate::source::Bytes;
 use crate::{
-    HistoryFormat, HistoryWriter, IgnoredItems, ParsedHistory, ReadError, Source, Target, Warning,
+    HistoryFormat, HistoryWriter, IgnoredItems, OutputTarget, ParsedHistory, ReadError, Source,
+    Warning,
 };
 
 const NAME: &str = "dbcop";
@@ -52,7 +53,7 @@ impl HistoryFormat for Dbcop {
         read(source)
     }
 
-    fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
+    fn writer(&self, target: OutputTarget) -> Result<Box<dyn HistoryWriter>, SinkError> {
         Ok(Collector::boxed(Dbcop, target))
     }
 }
@@ -233,7 +234,7 @@ impl NarrowFormat for Dbcop {
         require_outcome(NAME, end.outcome, &[Outcome::Committed, Outcome::Aborted])
     }
 
-    fn write(&self, history: &History, target: Target) -> Result<(), SinkError> {
+    fn write(&self, history: &History, target: OutputTarget) -> Result<(), SinkError> {
         require_same_meaning(NAME, history, &INITIAL)?;
         let mut out = target.into_stream()?;
         write_header(history, &mut out)?;

@@ -236,7 +236,7 @@ fn numbers_of_sixty_four_bits_survive() {
 #[test]
 fn a_history_that_ends_inside_a_transaction_is_not_written() {
     use isolario_model::TxnStart;
-    let target = crate::Target::Stream(Box::new(Vec::new()));
+    let target = crate::OutputTarget::Stream(Box::new(Vec::new()));
     let mut writer = Dbcop.writer(target).unwrap();
     writer.begin(&TxnStart { session: ValueRef::Int(0), id: None, line: None }).unwrap();
     let error = writer.finish().unwrap_err();

@@ -29,7 +29,7 @@ use isolario_model::SinkError;
 pub(crate) use pieces::Pieces;
 pub use recorder::{LiveRecorder, SessionRecorder};
 
-use crate::{HistoryFormat, HistoryWriter, ParsedHistory, ReadError, Source, Target};
+use crate::{HistoryFormat, HistoryWriter, OutputTarget, ParsedHistory, ReadError, Source};
 
 /// The native format.
 pub(crate) struct Isolario;
@@ -51,7 +51,7 @@ impl HistoryFormat for Isolario {
         read::read(source)
     }
 
-    fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
+    fn writer(&self, target: OutputTarget) -> Result<Box<dyn HistoryWriter>, SinkError> {
         Ok(Box::new(write::Writer::new(target.into_stream()?, fill::BlockSize::default())))
     }
 }

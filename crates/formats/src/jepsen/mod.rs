@@ -23,7 +23,8 @@ use rayon::prelude::*;
 use crate::error::{Fault, utf8};
 use crate::notation::Form;
 use crate::{
-    HistoryFormat, HistoryWriter, IgnoredItems, ParsedHistory, Position, ReadError, Source, Target,
+    HistoryFormat, HistoryWriter, IgnoredItems, OutputTarget, ParsedHistory, Position, ReadError,
+    Source,
 };
 use opens::Opens;
 use pairing::Paired;
@@ -57,7 +58,7 @@ impl HistoryFormat for ElleEdn {
         read(source, Syntax::Edn)
     }
 
-    fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
+    fn writer(&self, target: OutputTarget) -> Result<Box<dyn HistoryWriter>, SinkError> {
         Ok(write::writer(target, self.name(), Syntax::Edn))
     }
 }
@@ -79,7 +80,7 @@ impl HistoryFormat for ElleJson {
         read(source, Syntax::Json)
     }
 
-    fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
+    fn writer(&self, target: OutputTarget) -> Result<Box<dyn HistoryWriter>, SinkError> {
         Ok(write::writer(target, self.name(), Syntax::Json))
     }
 }
@@ -101,7 +102,7 @@ impl HistoryFormat for JepsenLog {
         read(source, Syntax::Log)
     }
 
-    fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
+    fn writer(&self, target: OutputTarget) -> Result<Box<dyn HistoryWriter>, SinkError> {
         Ok(write::writer(target, self.name(), Syntax::Log))
     }
 }

@@ -19,7 +19,8 @@ use crate::lines::{self, Chunk, Line, Lines};
 use crate::notation::{Form, Notation, Shape, json};
 use crate::predicates::Predicates;
 use crate::{
-    HistoryFormat, HistoryWriter, IgnoredItems, ParsedHistory, Position, ReadError, Source, Target,
+    HistoryFormat, HistoryWriter, IgnoredItems, OutputTarget, ParsedHistory, Position, ReadError,
+    Source,
 };
 
 pub(crate) use tail::Tail;
@@ -49,7 +50,7 @@ impl HistoryFormat for Jsonl {
         read(source, source.file().map_or(1, lines::good_chunk_size))
     }
 
-    fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
+    fn writer(&self, target: OutputTarget) -> Result<Box<dyn HistoryWriter>, SinkError> {
         Ok(Box::new(write::Writer::new(target)?))
     }
 }

@@ -12,7 +12,7 @@ use super::record::VERSION;
 use super::value::{push_value, push_values, push_version};
 use crate::narrow::inexpressible;
 use crate::notation::json;
-use crate::{HistoryWriter, Target};
+use crate::{HistoryWriter, OutputTarget};
 
 /// Writes each transaction as it ends.
 pub(super) struct Writer {
@@ -28,7 +28,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(target: Target) -> Result<Self, SinkError> {
+    pub(super) fn new(target: OutputTarget) -> Result<Self, SinkError> {
         Ok(Writer {
             out: BufWriter::with_capacity(1 << 16, target.into_stream()?),
             line: Vec::new(),

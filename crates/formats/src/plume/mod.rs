@@ -32,7 +32,7 @@ use isolario_model::{
 
 use crate::error::Fault;
 use crate::lines::{self, Chunk};
-use crate::{HistoryFormat, HistoryWriter, Meter, ParsedHistory, ReadError, Source, Target};
+use crate::{HistoryFormat, HistoryWriter, Meter, OutputTarget, ParsedHistory, ReadError, Source};
 use scan::{Line, Owner, Scanner};
 
 /// Plume and PolySI text.
@@ -63,7 +63,7 @@ impl HistoryFormat for Plume {
             .map_err(|fault| fault.in_text(source, bytes))
     }
 
-    fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
+    fn writer(&self, target: OutputTarget) -> Result<Box<dyn HistoryWriter>, SinkError> {
         Ok(Box::new(write::Writer::new(target.into_stream()?)))
     }
 }

@@ -35,7 +35,7 @@ use isolario_model::{
 
 use crate::error::{Fault, utf8};
 use crate::lines;
-use crate::{HistoryFormat, HistoryWriter, ParsedHistory, ReadError, Source, Target};
+use crate::{HistoryFormat, HistoryWriter, OutputTarget, ParsedHistory, ReadError, Source};
 
 /// The text language.
 pub(crate) struct Text;
@@ -67,7 +67,7 @@ impl HistoryFormat for Text {
         history.map(ParsedHistory::new).map_err(|fault| fault.in_text(source, text.as_bytes()))
     }
 
-    fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
+    fn writer(&self, target: OutputTarget) -> Result<Box<dyn HistoryWriter>, SinkError> {
         Ok(Box::new(write::Writer::new(target)?))
     }
 }
@@ -76,7 +76,7 @@ impl HistoryFormat for Text {
 /// are left out.
 pub fn as_text(history: &History) -> Result<String, SinkError> {
     let memory = Memory::default();
-    let mut writer = Text.writer(Target::Stream(Box::new(memory.clone())))?;
+    let mut writer = Text.writer(OutputTarget::Stream(Box::new(memory.clone())))?;
     history.replay(&mut WithoutSql(writer.as_mut()))?;
     writer.finish()?;
     let bytes = memory.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,7 +11,7 @@ use isolario_model::{
 use super::show::{Dotted, Ending, InHeader, List, OrUnknown, Quoted, Rows, Shown, Sql};
 use crate::narrow::{as_unsigned, inexpressible};
 use crate::number_set::NumberSet;
-use crate::{HistoryWriter, Target};
+use crate::{HistoryWriter, OutputTarget};
 
 /// Writes each transaction as it ends.
 pub(super) struct Writer {
@@ -45,7 +45,7 @@ impl Names {
 }
 
 impl Writer {
-    pub(super) fn new(target: Target) -> Result<Self, SinkError> {
+    pub(super) fn new(target: OutputTarget) -> Result<Self, SinkError> {
         Ok(Writer {
             out: BufWriter::with_capacity(1 << 16, target.into_stream()?),
             session: None,

@@ -21,7 +21,9 @@ use crate::notation::{Form, Item, Notation, Shape, after_tokens, json};
 use crate::session_files::{
     SessionFile, first_session, ignored_if_any, session_files, write_session_files,
 };
-use crate::{HistoryFormat, HistoryWriter, IgnoredItems, ParsedHistory, ReadError, Source, Target};
+use crate::{
+    HistoryFormat, HistoryWriter, IgnoredItems, OutputTarget, ParsedHistory, ReadError, Source,
+};
 
 const NAME: &str = "viper";
 
@@ -67,7 +69,7 @@ impl HistoryFormat for Viper {
         Ok(loaded)
     }
 
-    fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
+    fn writer(&self, target: OutputTarget) -> Result<Box<dyn HistoryWriter>, SinkError> {
         Ok(Collector::boxed(Viper, target))
     }
 }
@@ -160,7 +162,7 @@ impl NarrowFormat for Viper {
         require_outcome(NAME, end.outcome, &[Outcome::Committed])
     }
 
-    fn write(&self, history: &History, target: Target) -> Result<(), SinkError> {
+    fn write(&self, history: &History, target: OutputTarget) -> Result<(), SinkError> {
         require_same_meaning(NAME, history, &Initial::Unwritten)?;
         write_session_files(NAME, 'J', history, target, |session, out| {
             write_session(history, session, out)

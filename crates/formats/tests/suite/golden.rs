@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use isolario_formats::{FORMATS, HistoryFormat, Source, Target, find, sniff};
+use isolario_formats::{FORMATS, HistoryFormat, OutputTarget, Source, find, sniff};
 use isolario_model::{Clock, History, Initial, Outcome};
 
 use crate::memory::{read, write};
@@ -127,7 +127,8 @@ fn assert_written_again(name: &str, format: &str) -> History {
     let path = jepsen(name);
     let history = load(&path, format);
     let copy = tempfile::NamedTempFile::new().unwrap();
-    let mut writer = find(format).unwrap().writer(Target::Path(copy.path().to_owned())).unwrap();
+    let mut writer =
+        find(format).unwrap().writer(OutputTarget::Path(copy.path().to_owned())).unwrap();
     history.replay(&mut *writer).unwrap();
     writer.finish().unwrap();
     let written = std::fs::read_to_string(copy.path()).unwrap();

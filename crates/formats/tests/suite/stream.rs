@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use isolario_formats::{LiveRecorder, Position, Stream, Target, find};
+use isolario_formats::{LiveRecorder, OutputTarget, Position, Stream, find};
 use isolario_fuzz::arbitrary::{Facts, sample};
 use isolario_model::{Batch, BatchEntries, History, Meta, Op, Outcome, TxnEnd, TxnStart, ValueRef};
 
@@ -79,7 +79,7 @@ fn other_formats_are_not_read_so() {
 fn blocks() -> (Vec<u8>, History) {
     let history = sample(Facts::All, 300).unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
-    let target = Target::Path(file.path().to_owned());
+    let target = OutputTarget::Path(file.path().to_owned());
     let mut writer = find("isolario").unwrap().writer(target).unwrap();
     history.replay(&mut *writer).unwrap();
     writer.finish().unwrap();

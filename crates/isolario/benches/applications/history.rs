@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isolario::formats::{self, Target};
+use isolario::formats::{self, OutputTarget};
 use isolario::model::Level;
 use isolario::run::{HISTORY, Handle, Settings, Shrinking, run};
 use isolario::workload::{Application, DefaultRun, Kind, Workload};
@@ -81,7 +81,7 @@ fn simulate(workload: &Workload, txns: u64, sessions: u32, file: &Path) -> Resul
         ..Config::default()
     };
     let format = formats::find("isolario").ok_or("no such format")?;
-    let mut writer = format.writer(Target::Path(file.to_owned()))?;
+    let mut writer = format.writer(OutputTarget::Path(file.to_owned()))?;
     let made = generate(&config, &mut *writer)?;
     writer.finish()?;
     Ok(made.operations)

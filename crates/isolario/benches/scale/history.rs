@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isolario::formats::{self, Target};
+use isolario::formats::{self, OutputTarget};
 use isolario::model::{
     Initial, Level, Meta, Op, OpInput, OpNotes, SinkError, TxnEnd, TxnSink, TxnStart, Value,
     ValueRef,
@@ -65,7 +65,7 @@ impl Recipe {
     pub fn write(&self, file: &Path) -> Result<u64, Failure> {
         let config = self.config();
         let format = formats::find(self.format).ok_or("no such format")?;
-        let mut writer = format.writer(Target::Path(file.to_owned()))?;
+        let mut writer = format.writer(OutputTarget::Path(file.to_owned()))?;
         let ops = match self.format {
             "elle-edn" => generate(&config, &mut FromNil(&mut *writer))?.operations,
             _ => generate(&config, &mut *writer)?.operations,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
-use isolario::formats::{self, Target, version_order};
+use isolario::formats::{self, OutputTarget, version_order};
 use isolario::model::{Level, Meta, OpInput, OpNotes, SinkError, Stamp, TxnEnd, TxnSink, TxnStart};
 use isolario_bench::Failure;
 use isolario_sim::{Chronicle, Config, Kind, Preset, Thinned, Workload, generate_with};
@@ -60,7 +60,7 @@ impl Recipe {
         file: &Path,
     ) -> Result<(), Failure> {
         let format = formats::find("isolario").ok_or("no such format")?;
-        let mut writer = format.writer(Target::Path(file.to_owned()))?;
+        let mut writer = format.writer(OutputTarget::Path(file.to_owned()))?;
         let config = self.config(level, shrink);
         let mut orders = Orders::create(file)?;
         let mut thinned = Thinned::new(&mut orders, clues.versions, config.seed);

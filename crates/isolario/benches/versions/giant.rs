@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isolario::formats::{self, Target};
+use isolario::formats::{self, OutputTarget};
 use isolario::model::{Op, OpInput, Outcome, TxnEnd, TxnSink, TxnStart, ValueRef};
 use isolario_bench::Failure;
 
@@ -11,7 +11,7 @@ use isolario_bench::Failure;
 /// two that saw each other, and one that saw the other one in part.
 pub fn write(txns: u32, file: &Path) -> Result<u64, Failure> {
     let format = formats::find("isolario").ok_or("no such format")?;
-    let mut writer = format.writer(Target::Path(file.to_owned()))?;
+    let mut writer = format.writer(OutputTarget::Path(file.to_owned()))?;
     let mut ops = 0;
     for txn in 0..txns {
         let next = (txn + 1) % txns;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isolario::formats::{self, Target};
+use isolario::formats::{self, OutputTarget};
 use isolario::model::Level;
 use isolario_bench::Failure;
 use isolario_sim::{Config, Kind, Workload, generate};
@@ -26,7 +26,7 @@ impl Lists {
             ..Config::default()
         };
         let format = formats::find(self.format).ok_or("no such format")?;
-        let mut writer = format.writer(Target::Path(file.to_owned()))?;
+        let mut writer = format.writer(OutputTarget::Path(file.to_owned()))?;
         let ops = generate(&config, &mut *writer)?.operations;
         writer.finish()?;
         Ok(ops)

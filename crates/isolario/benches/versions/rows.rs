@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use isolario::formats::{self, Target};
+use isolario::formats::{self, OutputTarget};
 use isolario::model::Level;
 use isolario_bench::{Effort, Expected, Failure, Growth, Step, Table, median};
 use isolario_sim::{Mix, TableConfig, TableWorkload, generate_table};
@@ -57,7 +57,7 @@ impl Rows {
         let workload = TableWorkload { keys, mix, ..TableWorkload::default() };
         let config = TableConfig { level, workload, txns, seed: 1, ..TableConfig::default() };
         let format = formats::find("isolario").ok_or("no such format")?;
-        let mut writer = format.writer(Target::Path(file.to_owned()))?;
+        let mut writer = format.writer(OutputTarget::Path(file.to_owned()))?;
         let mut orders = Orders::create(file)?;
         let operations = generate_table(&config, &mut *writer, &mut orders)?.operations;
         orders.finish()?;

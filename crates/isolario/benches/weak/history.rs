@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isolario::formats::{self, Target};
+use isolario::formats::{self, OutputTarget};
 use isolario::model::{Level, TxnSink};
 use isolario_bench::{Failure, Writer};
 use isolario_sim::{Config, Distribution, Kind, Workload, generate};
@@ -52,7 +52,7 @@ impl Recipe {
     /// Writes the history to a file; says how many operations it has.
     pub fn write(&self, file: &Path) -> Result<u64, Failure> {
         let format = formats::find(FORMAT).ok_or("no such format")?;
-        let mut writer = format.writer(Target::Path(file.to_owned()))?;
+        let mut writer = format.writer(OutputTarget::Path(file.to_owned()))?;
         let ops = self.tell(&mut *writer)?;
         writer.finish()?;
         Ok(ops)

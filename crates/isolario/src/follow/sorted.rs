@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
 
-use isolario_formats::{Stream, Target, find};
+use isolario_formats::{OutputTarget, Stream, find};
 use isolario_model::{Batch, BatchEntries, History, TxnId, TxnSink, Value};
 
 use super::reader::Reader;
@@ -105,7 +105,8 @@ impl Runs {
         let path = self.directory.join(format!("{}.iso", self.runs.len()));
         let before = keys.clone();
         let format = find(FORMAT).ok_or(io::ErrorKind::Unsupported)?;
-        let mut writer = format.writer(Target::Path(path.clone())).map_err(io::Error::other)?;
+        let mut writer =
+            format.writer(OutputTarget::Path(path.clone())).map_err(io::Error::other)?;
         writer.meta(history.meta()).map_err(io::Error::other)?;
         for (_, txn) in sorted(history, keys) {
             history.replay_txn(txn, &mut *writer).map_err(io::Error::other)?;

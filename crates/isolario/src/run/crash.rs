@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use isolario_check::CheckOptions;
 use isolario_db::{self as db, Access, Connection, DbError, Found, key_name, record_table_op};
-use isolario_formats::{self as formats, Target as File};
+use isolario_formats::{self as formats, OutputTarget as File};
 use isolario_model::{
     Counts, History, Op, Outcome, RunRecord, SinkError, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef,
 };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use isolario_check::{CheckOptions, Checker, is_decided_by_promise};
 use isolario_db::certificate::{Capture, Certificate, Log, assemble, difference};
 use isolario_db::{DbError, Sighting};
-use isolario_formats::{self as formats, Source, Target as File, version_order};
+use isolario_formats::{self as formats, OutputTarget as File, Source, version_order};
 use isolario_model::{
     Batch, History, Level, LevelResult, PromisedOrder, RunRecord, RunVerdict, SinkError,
     WhiteboxRecord,

@@ -4,7 +4,7 @@
 use isolario::check::{CheckOptions, Follower};
 use isolario::follow::spill::{Spilled, decide};
 use isolario::follow::{FollowError, Input, Settings};
-use isolario::formats::{HistoryFormat, Target, find};
+use isolario::formats::{HistoryFormat, OutputTarget, find};
 use isolario::model::{History, LevelResult};
 use isolario_verify::verify;
 
@@ -37,7 +37,7 @@ fn spill(
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("history.jsonl");
     let format: &'static dyn HistoryFormat = find("jsonl").ok_or("no such format")?;
-    let mut writer = format.writer(Target::Path(path.clone()))?;
+    let mut writer = format.writer(OutputTarget::Path(path.clone()))?;
     history.replay(&mut *writer)?;
     writer.finish()?;
     let settings = Settings::default().with_tail(TAIL).with_pieces_of(PIECE);

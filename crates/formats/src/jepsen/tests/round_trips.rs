@@ -136,7 +136,8 @@ fn what_cannot_be_expressed_is_refused() {
 #[test]
 fn another_initial_state_is_refused() {
     for initial in [Initial::Value(Value::Int(0)), Initial::None, Initial::Unwritten] {
-        let mut writer = ElleEdn.writer(crate::Target::Stream(Box::new(std::io::sink()))).unwrap();
+        let mut writer =
+            ElleEdn.writer(crate::OutputTarget::Stream(Box::new(std::io::sink()))).unwrap();
         assert!(writer.meta(&Meta { initial, ..Meta::default() }).is_err());
     }
 }

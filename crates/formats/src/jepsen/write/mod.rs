@@ -14,12 +14,12 @@ use isolario_model::{History, Initial, Meta, OpInput, OpNotes, SinkError, TxnEnd
 
 use super::stream::Syntax;
 use crate::narrow::{Collector, NarrowFormat, inexpressible};
-use crate::{HistoryWriter, Target};
+use crate::{HistoryWriter, OutputTarget};
 use values::Values;
 
 /// A writer of maps, one per line, or of log lines.
 pub(super) fn writer(
-    target: Target,
+    target: OutputTarget,
     format: &'static str,
     syntax: Syntax,
 ) -> Box<dyn HistoryWriter> {
@@ -60,7 +60,7 @@ impl NarrowFormat for Jepsen {
         }
     }
 
-    fn write(&self, history: &History, target: Target) -> Result<(), SinkError> {
+    fn write(&self, history: &History, target: OutputTarget) -> Result<(), SinkError> {
         let (format, notation) = (self.format, self.syntax.notation());
         let values = Values { format, notation, scalars_only: false };
         let write = match self.syntax {

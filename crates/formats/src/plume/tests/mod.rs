@@ -36,7 +36,7 @@ fn write_with(
     tell: impl FnOnce(&mut dyn TxnSink) -> Result<(), SinkError>,
 ) -> Result<String, SinkError> {
     let file = tempfile::NamedTempFile::new()?;
-    let mut writer = Plume.writer(Target::Path(file.path().to_owned()))?;
+    let mut writer = Plume.writer(OutputTarget::Path(file.path().to_owned()))?;
     tell(&mut *writer)?;
     writer.finish()?;
     Ok(std::fs::read_to_string(file.path())?)

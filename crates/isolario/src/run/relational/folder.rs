@@ -2,7 +2,7 @@
 
 use std::io;
 
-use isolario_formats::{self as formats, Target};
+use isolario_formats::{self as formats, OutputTarget};
 use isolario_model::{Counts, History, LevelResult, RunRecord, RunShape};
 use isolario_report::{Json, Renderer, Report, html, shell_word};
 use isolario_sql::{Product, Script};
@@ -93,7 +93,7 @@ pub(super) fn write_history(
     let path = folder.file(name);
     let write = || {
         let format = formats::find("isolario").ok_or_else(|| io::Error::other("no such format"))?;
-        let mut writer = format.writer(Target::Path(path.clone()))?;
+        let mut writer = format.writer(OutputTarget::Path(path.clone()))?;
         history.replay(&mut *writer)?;
         writer.finish()
     };
