@@ -6,7 +6,7 @@ use isolario_model::{AnomalyKind, RunRecord};
 
 use crate::card::card;
 use crate::excerpt::{Cell, Excerpt, SessionTable};
-use crate::finding::{Finding, Found};
+use crate::finding::{Finding, ReportFindings};
 use crate::markdown::{block, code, table, table_of, text};
 use crate::names::{Names, counted, grouped};
 use crate::provenance::{Provenance, Utc, shell_word};
@@ -111,7 +111,7 @@ fn side_by_side(sessions: &SessionTable<'_>) -> String {
     table_of(&head, &rows.collect::<Vec<_>>()) + &note
 }
 
-fn heading(report: &Report<'_>, found: &Found<'_>, run: Option<&RunRecord>) -> String {
+fn heading(report: &Report<'_>, found: &ReportFindings<'_>, run: Option<&RunRecord>) -> String {
     let what = found.findings.first().map_or("No anomaly", |finding| finding.kind().title());
     match run {
         Some(run) => report.headline(run),
@@ -185,7 +185,7 @@ fn workload(run: &RunRecord) -> String {
     )
 }
 
-fn verdicts(report: &Report<'_>, found: &Found<'_>) -> String {
+fn verdicts(report: &Report<'_>, found: &ReportFindings<'_>) -> String {
     let at_least = at_least(found.exact);
     let count = counted(found.total() as u64, "anomaly");
     let verdict =

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use isolario_model::{AnomalyKind, History, LevelResult, Outcome, RunRecord, TxnId};
 
-use crate::finding::{Finding, Found};
+use crate::finding::{Finding, ReportFindings};
 use crate::names::{Names, counted, grouped};
 use crate::report::Report;
 use crate::schedule::{Schedule, Step, What};
@@ -60,7 +60,7 @@ impl<'h> Excerpt<'h> {
     /// What it shows.
     pub(crate) fn finding(&self) -> Option<Finding<'h>> {
         let report = Report::new("", self.history, std::slice::from_ref(self.result));
-        let Found { findings, .. } = report.found();
+        let ReportFindings { findings, .. } = report.found();
         let is_meant =
             |finding: &Finding<'_>| finding.anomalies().any(|anomaly| anomaly.kind == self.anomaly);
         let at = findings.iter().position(is_meant).unwrap_or(0);

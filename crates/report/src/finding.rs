@@ -77,11 +77,11 @@ impl<'h> Finding<'h> {
 /// Lost commits come before all else, and what violates a claim before what does not. Of each of these,
 /// one of each kind comes first: who reads no further has seen everything that is wrong once. Of a
 /// kind, what rests on data alone comes before what needs the order of a session. A renderer shows
-/// the first [`Report::max_anomalies`] of the first [`Found::told`] in full, lists all
-/// [`Found::groups`], and takes every number from here, so that all renderers agree.
+/// the first [`Report::max_anomalies`] of the first [`ReportFindings::told`] in full, lists all
+/// [`ReportFindings::groups`], and takes every number from here, so that all renderers agree.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Found<'h> {
+pub struct ReportFindings<'h> {
     /// The findings.
     pub findings: Vec<Finding<'h>>,
     /// How many of them are to be told. Where no level was asked for, those behind them violate only
@@ -99,13 +99,13 @@ pub struct Group {
     pub kind: AnomalyKind,
     /// The key that matters most.
     pub key: Option<KeyId>,
-    /// The findings, by their position in [`Found::findings`].
+    /// The findings, by their position in [`ReportFindings::findings`].
     pub findings: Vec<usize>,
 }
 
-impl<'h> Found<'h> {
+impl<'h> ReportFindings<'h> {
     /// What a report has to tell.
-    pub fn of(report: &Report<'h>) -> Found<'h> {
+    pub fn of(report: &Report<'h>) -> ReportFindings<'h> {
         let mut members = members(report);
         let versions = versions(report.history, &members);
         let mut merge = Merge::default();
@@ -128,7 +128,7 @@ impl<'h> Found<'h> {
             |finding: &Finding<'_>| report.asked.claim.is_empty() || report.counts(finding);
         let (first, told): (Vec<_>, Vec<_>) = told.into_iter().partition(is_first);
         let findings = [first, told, rest].into_iter().flat_map(one_of_each_kind_first).collect();
-        Found { findings, told: count, exact: exact(report) }
+        ReportFindings { findings, told: count, exact: exact(report) }
     }
 
     /// How many there are.
@@ -468,7 +468,7 @@ mod tests {
         LevelResult { level, engine: Engine::Mini, verdict }
     }
 
-    fn kinds(found: &Found<'_>) -> Vec<Vec<AnomalyKind>> {
+    fn kinds(found: &ReportFindings<'_>) -> Vec<Vec<AnomalyKind>> {
         let of = |finding: &Finding<'_>| finding.anomalies().map(|anomaly| anomaly.kind).collect();
         found.findings.iter().map(of).collect()
     }

@@ -8,7 +8,7 @@ use std::io;
 
 use isolario_model::{AnomalyKind, Level, LevelResult, PatternResult, Verdict};
 
-use crate::finding::{Finding, Found};
+use crate::finding::{Finding, ReportFindings};
 use crate::human::finding_text;
 use crate::implied::{Known, known};
 use crate::meaning::Judgement;
@@ -72,7 +72,7 @@ enum End {
     Skipped { message: String },
 }
 
-fn level(report: &Report<'_>, found: &Found<'_>, result: &LevelResult) -> Case {
+fn level(report: &Report<'_>, found: &ReportFindings<'_>, result: &LevelResult) -> Case {
     let end = match report.meaning(result) {
         Judgement::Satisfied => End::Passed,
         Judgement::Violated => match known(report.results, result.level) {
@@ -101,7 +101,7 @@ fn level(report: &Report<'_>, found: &Found<'_>, result: &LevelResult) -> Case {
 }
 
 /// Whether what was acknowledged was there after the server had been down.
-fn no_lost_commit(report: &Report<'_>, found: &Found<'_>, result: &PatternResult) -> Case {
+fn no_lost_commit(report: &Report<'_>, found: &ReportFindings<'_>, result: &PatternResult) -> Case {
     let findings = found.findings.iter().filter(|one| one.kind() == AnomalyKind::LostCommit);
     let findings: Vec<&Finding<'_>> = findings.collect();
     let end = match findings.len() as u64 {
@@ -134,7 +134,7 @@ fn pattern(report: &Report<'_>, result: &PatternResult) -> Case {
 }
 
 /// What stands behind a verdict that is not `satisfied`.
-fn why(report: &Report<'_>, found: &Found<'_>, result: &LevelResult) -> String {
+fn why(report: &Report<'_>, found: &ReportFindings<'_>, result: &LevelResult) -> String {
     let names = Names::new(report.history);
     if !result.verdict.is_violated() {
         return why_no_answer(names, &result.verdict).unwrap_or_default();

@@ -8,13 +8,16 @@ use std::collections::BTreeSet;
 
 use isolario_model::{AnomalyKind, Engine, Level, LevelResult, LevelSet, Verdict, VerdictKind};
 
-use crate::finding::{Finding, Found};
+use crate::finding::{Finding, ReportFindings};
 use crate::implied::known;
 use crate::report::Report;
 
 /// Kinds that may be in the history for all that the answers say, by the weakest level whose search
 /// would find them. Nothing where single anomalies were asked for.
-pub fn not_ruled_out(report: &Report<'_>, found: &Found<'_>) -> Vec<(Level, Vec<AnomalyKind>)> {
+pub fn not_ruled_out(
+    report: &Report<'_>,
+    found: &ReportFindings<'_>,
+) -> Vec<(Level, Vec<AnomalyKind>)> {
     if report.results.is_empty() {
         return Vec::new();
     }

@@ -13,7 +13,7 @@ use isolario_model::{RunRecord, RunVerdict};
 
 #[cfg(feature = "html")]
 use crate::excerpt::Excerpt;
-use crate::finding::Found;
+use crate::finding::ReportFindings;
 use crate::implied::levels_known;
 use crate::involved::first_counterexample;
 use crate::meaning::{Asked, Judgement};
@@ -297,8 +297,8 @@ impl<'h> Report<'h> {
     }
 
     /// Everything that was found, each bug once, in the order in which to tell of it.
-    pub fn found(&self) -> Found<'h> {
-        Found::of(self)
+    pub fn found(&self) -> ReportFindings<'h> {
+        ReportFindings::of(self)
     }
 
     /// The answers in short, each with the names under which its anomalies are told, clearest first.

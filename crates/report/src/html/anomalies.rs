@@ -10,7 +10,7 @@ use super::section;
 use super::transactions::{self, MOST_OPEN};
 use crate::card::card;
 use crate::dot;
-use crate::finding::{Finding, Found};
+use crate::finding::{Finding, ReportFindings};
 use crate::involved::Involved;
 use crate::marks::{Linked, Part};
 use crate::names::{Names, counted, grouped};
@@ -28,7 +28,7 @@ const MOST_IN_SHORT: usize = 2000;
 
 /// What was found, and how much of it is shown in full.
 pub(super) struct Chosen<'h> {
-    pub(super) found: Found<'h>,
+    pub(super) found: ReportFindings<'h>,
     full: usize,
 }
 

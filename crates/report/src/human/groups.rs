@@ -3,7 +3,7 @@
 use std::io;
 
 use super::palette::Palette;
-use crate::finding::{Found, Group};
+use crate::finding::{Group, ReportFindings};
 use crate::names::{Names, counted, grouped, listed};
 use crate::wrap::wrap;
 
@@ -13,7 +13,7 @@ const MOST_KEYS: usize = 5;
 /// A line per kind: `LostUpdate  12: 7 on x, 3 on y and 2 on 2 other keys`.
 pub(super) fn write(
     names: Names<'_>,
-    found: &Found<'_>,
+    found: &ReportFindings<'_>,
     palette: &Palette,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {

@@ -14,7 +14,7 @@ use std::io;
 
 use isolario_model::{AnomalyKind, Level};
 
-use crate::finding::{Finding, Found, each_once};
+use crate::finding::{Finding, ReportFindings, each_once};
 use crate::names::{Names, counted, grouped, listed};
 use crate::not_ruled_out::not_ruled_out;
 use crate::printable::printable;
@@ -129,7 +129,7 @@ impl Human {
     fn anomalies(
         &mut self,
         report: &Report<'_>,
-        found: &Found<'_>,
+        found: &ReportFindings<'_>,
         palette: &Palette,
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
@@ -160,7 +160,7 @@ impl Human {
     fn further(
         &self,
         report: &Report<'_>,
-        found: &Found<'_>,
+        found: &ReportFindings<'_>,
         palette: &Palette,
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
@@ -210,7 +210,7 @@ pub(crate) fn finding_text(names: Names<'_>, finding: &Finding<'_>, began: i64) 
 /// What it all comes to, once more.
 fn closing(
     report: &Report<'_>,
-    found: &Found<'_>,
+    found: &ReportFindings<'_>,
     palette: &Palette,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {

@@ -6,7 +6,7 @@ use std::io;
 use isolario_model::{Level, LevelResult, Verdict};
 
 use super::Palette;
-use crate::finding::Found;
+use crate::finding::ReportFindings;
 use crate::meaning::deciding;
 use crate::names::{Names, counted, grouped, listed};
 use crate::report::Report;
@@ -18,7 +18,7 @@ const MOST_KINDS: usize = 3;
 
 pub(super) fn write(
     report: &Report<'_>,
-    found: &Found<'_>,
+    found: &ReportFindings<'_>,
     how_to_ask: &str,
     palette: &Palette,
     out: &mut dyn io::Write,

@@ -19,7 +19,7 @@ use isolario_model::{
 };
 use serde::Serialize;
 
-use crate::finding::{Finding, Found, Group};
+use crate::finding::{Finding, Group, ReportFindings};
 use crate::involved::Involved;
 use crate::meaning::deciding;
 use crate::names::Names;
@@ -324,7 +324,7 @@ impl<'a> JsonReport<'a> {
 }
 
 impl<'a> JsonLost<'a> {
-    fn of(names: Names<'a>, found: &Found<'a>, lost: Lost<'a>, most: usize) -> Self {
+    fn of(names: Names<'a>, found: &ReportFindings<'a>, lost: Lost<'a>, most: usize) -> Self {
         let is_lost = |finding: &&Finding<'a>| finding.kind() == AnomalyKind::LostCommit;
         let anomaly = |finding: &Finding<'a>| {
             let aliases = finding.anomalies().map(|other| other.kind);
@@ -358,7 +358,7 @@ impl JsonStated {
 }
 
 impl<'a> JsonTotals<'a> {
-    fn of(names: Names<'a>, found: &Found<'_>, most: usize) -> Self {
+    fn of(names: Names<'a>, found: &ReportFindings<'_>, most: usize) -> Self {
         let group = |group: Group| JsonGroup {
             name: group.kind.name(),
             key: group.key.map(|key| JsonValue(names.history().key_name(key))),
@@ -379,7 +379,7 @@ fn milliseconds(duration: Duration) -> f64 {
 }
 
 impl<'a> JsonResult<'a> {
-    fn of(names: Names<'a>, found: &Found<'a>, result: &LevelResult, most: usize) -> Self {
+    fn of(names: Names<'a>, found: &ReportFindings<'a>, result: &LevelResult, most: usize) -> Self {
         let anomaly = |finding: &Finding<'a>| {
             let anomaly = finding.at(result.level);
             let aliases = finding.anomalies().map(|other| other.kind);

@@ -3,7 +3,7 @@
 use isolario_model::{Level, LevelResult, PatternResult, Verdict};
 
 use super::no_answer::why_no_answer;
-use crate::finding::Found;
+use crate::finding::ReportFindings;
 use crate::names::{Names, counted, grouped, listed};
 use crate::report::{Lost, Report};
 use crate::words::summary;
@@ -47,7 +47,7 @@ pub(crate) fn lost_in_words(report: &Report<'_>, lost: Lost<'_>) -> String {
 /// What stands behind the answer for a level: how many anomalies and which, or why there is no answer.
 pub(crate) fn behind(
     report: &Report<'_>,
-    found: &Found<'_>,
+    found: &ReportFindings<'_>,
     result: &LevelResult,
     most: usize,
 ) -> String {
