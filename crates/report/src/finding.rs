@@ -77,7 +77,7 @@ impl<'h> Finding<'h> {
 /// Lost commits come before all else, and what violates a claim before what does not. Of each of these,
 /// one of each kind comes first: who reads no further has seen everything that is wrong once. Of a
 /// kind, what rests on data alone comes before what needs the order of a session. A renderer shows
-/// the first [`Report::max_anomalies`] of the first [`ReportFindings::told`] in full, lists all
+/// the first [`Report::max_anomalies`] of the first [`ReportFindings::reported`] in full, lists all
 /// [`ReportFindings::groups`], and takes every number from here, so that all renderers agree.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -86,7 +86,7 @@ pub struct ReportFindings<'h> {
     pub findings: Vec<Finding<'h>>,
     /// How many of them are to be told. Where no level was asked for, those behind them violate only
     /// levels stronger than the weakest that are violated.
-    pub told: usize,
+    pub reported: usize,
     /// Whether there are no others in the history, as far as the decided levels forbid them.
     pub exact: bool,
 }
@@ -128,7 +128,7 @@ impl<'h> ReportFindings<'h> {
             |finding: &Finding<'_>| report.asked.claim.is_empty() || report.counts(finding);
         let (first, told): (Vec<_>, Vec<_>) = told.into_iter().partition(is_first);
         let findings = [first, told, rest].into_iter().flat_map(one_of_each_kind_first).collect();
-        ReportFindings { findings, told: count, exact: exact(report) }
+        ReportFindings { findings, reported: count, exact: exact(report) }
     }
 
     /// How many there are.
@@ -138,7 +138,7 @@ impl<'h> ReportFindings<'h> {
 
     /// Those that a renderer shows in full that shows at most so many.
     pub fn shown(&self, most: usize) -> &[Finding<'h>] {
-        &self.findings[..self.told.min(most)]
+        &self.findings[..self.reported.min(most)]
     }
 
     /// Those that a level's answer lists.
@@ -547,9 +547,9 @@ mod tests {
             ),
         ];
         let report = Report::new("h", &history, &results);
-        assert_eq!((report.found().total(), report.found().told), (2, 2));
+        assert_eq!((report.found().total(), report.found().reported), (2, 2));
         let found = report.with_weakest_only(true).found();
-        assert_eq!((found.total(), found.told), (2, 1));
+        assert_eq!((found.total(), found.reported), (2, 1));
         assert_eq!(found.shown(10)[0].kind(), A::NonRepeatableRead);
     }
 }

@@ -30,7 +30,7 @@ impl Renderer for Github {
             let command = if report.counts(finding) { "error" } else { "notice" };
             write_finding(command, names, report.file, finding, began, out)?;
         }
-        let hidden = found.told - shown.len();
+        let hidden = found.reported - shown.len();
         if hidden > 0 {
             let text = format!("{} not shown", counted(hidden as u64, "more anomaly"));
             annotation("notice", report.file, &[("title", "Isolario")], &text, out)?;

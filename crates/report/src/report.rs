@@ -279,7 +279,7 @@ impl<'h> Report<'h> {
     /// findings.
     pub fn shown_anomalies(&self) -> Vec<&'h Anomaly> {
         let found = self.found();
-        found.findings[..found.told].iter().map(|finding| finding.anomaly).collect()
+        found.findings[..found.reported].iter().map(|finding| finding.anomaly).collect()
     }
 
     /// The first finding that a level's answer lists: the weakest such level that counts, and the name it

@@ -144,7 +144,7 @@ impl Human {
             anomaly::write(names, finding, began, advice, palette, out)?;
             self.has_shown = true;
         }
-        let hidden = found.told - shown.len();
+        let hidden = found.reported - shown.len();
         if hidden > 0 {
             let more = if shown.is_empty() { "" } else { " more" };
             let noun = if hidden == 1 { "anomaly" } else { "anomalies" };
@@ -164,7 +164,7 @@ impl Human {
         palette: &Palette,
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
-        let (told, rest) = found.findings.split_at(found.told);
+        let (told, rest) = found.findings.split_at(found.reported);
         let is_new =
             |finding: &&Finding<'_>| told.iter().all(|known| known.kind() != finding.kind());
         let others = each_once(rest.iter().filter(is_new).map(Finding::kind));
