@@ -36,7 +36,7 @@ pub fn write(report: &Report<'_>, run: Option<&RunRecord>, out: &mut dyn Write) 
     if let Some((excerpt, finding)) = &excerpt {
         smallest_part(report, excerpt, finding, run, out)?;
     }
-    let shown = found.shown(report.max_anomalies.max(1));
+    let shown = found.in_full(report.max_anomalies.max(1));
     let is_told = |finding: &&Finding<'_>| {
         excerpt.as_ref().is_none_or(|(excerpt, _)| !excerpt.shows(report.history, finding))
     };

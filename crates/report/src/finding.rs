@@ -137,7 +137,7 @@ impl<'h> ReportFindings<'h> {
     }
 
     /// Those that a renderer shows in full that shows at most so many.
-    pub fn shown(&self, most: usize) -> &[Finding<'h>] {
+    pub fn in_full(&self, most: usize) -> &[Finding<'h>] {
         &self.findings[..self.reported.min(most)]
     }
 
@@ -550,6 +550,6 @@ mod tests {
         assert_eq!((report.found().total(), report.found().reported), (2, 2));
         let found = report.with_weakest_only(true).found();
         assert_eq!((found.total(), found.reported), (2, 1));
-        assert_eq!(found.shown(10)[0].kind(), A::NonRepeatableRead);
+        assert_eq!(found.in_full(10)[0].kind(), A::NonRepeatableRead);
     }
 }

@@ -24,7 +24,7 @@ impl Renderer for Github {
     fn report(&mut self, report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         let names = Names::new(report.history);
         let (found, began) = (report.found(), began(report.history));
-        let shown = found.shown(report.max_anomalies);
+        let shown = found.in_full(report.max_anomalies);
         for finding in shown {
             // A violation of what was not asked for is reported, and fails nothing.
             let command = if report.counts(finding) { "error" } else { "notice" };

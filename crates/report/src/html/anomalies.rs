@@ -35,7 +35,7 @@ pub(super) struct Chosen<'h> {
 impl<'h> Chosen<'h> {
     pub(super) fn of(report: &Report<'h>) -> Chosen<'h> {
         let found = report.found();
-        let full = found.shown(report.max_anomalies).len();
+        let full = found.in_full(report.max_anomalies).len();
         Chosen { found, full }
     }
 

@@ -134,7 +134,7 @@ impl Human {
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
         let names = Names::new(report.history);
-        let shown = found.shown(report.max_anomalies);
+        let shown = found.in_full(report.max_anomalies);
         let began = began(report.history);
         let mut kinds = BTreeSet::new();
         for finding in shown {
@@ -214,7 +214,7 @@ fn closing(
     palette: &Palette,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let shown = found.shown(report.max_anomalies).len() as u64;
+    let shown = found.in_full(report.max_anomalies).len() as u64;
     let total = counted(found.total() as u64, "anomaly");
     let at_least = at_least(found.exact);
     let verdict = match verdict(report) {

@@ -367,7 +367,7 @@ impl<'a> JsonTotals<'a> {
         JsonTotals {
             total: found.total() as u64,
             exact: found.exact,
-            shown: found.shown(most).len() as u64,
+            shown: found.in_full(most).len() as u64,
             groups: found.groups().into_iter().map(group).collect(),
         }
     }
