@@ -13,7 +13,7 @@ use crate::report::Report;
 
 /// Writes the anomalies that a report shows in full; of an argument by cases, every case.
 pub fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let shown = report.shown_anomalies();
+    let shown = report.reported_anomalies();
     let shown: Vec<_> = (1..).zip(shown.into_iter().take(report.max_anomalies)).collect();
     graph(Names::new(report.history), &shown, out)
 }

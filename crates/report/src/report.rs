@@ -277,7 +277,7 @@ impl<'h> Report<'h> {
 
     /// The anomalies to show, of which the first [`Report::max_anomalies`] in full: those that tell the
     /// findings.
-    pub fn shown_anomalies(&self) -> Vec<&'h Anomaly> {
+    pub fn reported_anomalies(&self) -> Vec<&'h Anomaly> {
         let found = self.found();
         found.findings[..found.reported].iter().map(|finding| finding.anomaly).collect()
     }

@@ -28,7 +28,7 @@ const SMALLEST: f64 = 0.8;
 /// every case.
 pub fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let names = Names::new(report.history);
-    let all = report.shown_anomalies();
+    let all = report.reported_anomalies();
     let shown = &all[..all.len().min(report.max_anomalies)];
     let parts: Vec<Part> = shown.iter().flat_map(|anomaly| Part::all_of(names, anomaly)).collect();
     let width = parts.iter().map(|part| part.layout.width).fold(NARROWEST, f64::max);
