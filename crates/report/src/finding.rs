@@ -94,7 +94,7 @@ pub struct ReportFindings<'h> {
 /// The findings of one kind on one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Group {
+pub struct FindingGroup {
     /// The kind.
     pub kind: AnomalyKind,
     /// The key that matters most.
@@ -164,7 +164,7 @@ impl<'h> ReportFindings<'h> {
 
     /// All findings by kind and key: the kinds in the order in which they are told, of a kind the key
     /// with most findings first.
-    pub fn groups(&self) -> Vec<Group> {
+    pub fn groups(&self) -> Vec<FindingGroup> {
         let mut kinds: Vec<AnomalyKind> = Vec::new();
         let mut groups: BTreeMap<(AnomalyKind, Option<KeyId>), Vec<usize>> = BTreeMap::new();
         for (at, finding) in self.findings.iter().enumerate() {
@@ -174,9 +174,9 @@ impl<'h> ReportFindings<'h> {
             groups.entry((finding.kind(), finding.keys.first().copied())).or_default().push(at);
         }
         let place = |kind: AnomalyKind| kinds.iter().position(|known| *known == kind);
-        let mut groups: Vec<Group> = groups
+        let mut groups: Vec<FindingGroup> = groups
             .into_iter()
-            .map(|((kind, key), findings)| Group { kind, key, findings })
+            .map(|((kind, key), findings)| FindingGroup { kind, key, findings })
             .collect();
         groups.sort_by_key(|group| {
             (place(group.kind), std::cmp::Reverse(group.findings.len()), group.findings[0])

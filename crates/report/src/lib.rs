@@ -68,7 +68,7 @@ mod xml;
 pub use card::card;
 #[cfg(feature = "html")]
 pub use excerpt::Excerpt;
-pub use finding::{Finding, Group, ReportFindings};
+pub use finding::{Finding, FindingGroup, ReportFindings};
 pub use github::Github;
 pub use human::{Hints, Human, Style};
 pub use implied::{Known, known, levels_known};

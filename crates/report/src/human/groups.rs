@@ -3,7 +3,7 @@
 use std::io;
 
 use super::palette::Palette;
-use crate::finding::{Group, ReportFindings};
+use crate::finding::{FindingGroup, ReportFindings};
 use crate::names::{Names, counted, grouped, listed};
 use crate::wrap::wrap;
 
@@ -21,7 +21,8 @@ pub(super) fn write(
     let widest = kinds.iter().map(|(kind, _)| kind.name().len()).max().unwrap_or(0);
     let most = kinds.iter().map(|(_, count)| grouped(*count as u64).len()).max().unwrap_or(0);
     for (kind, count) in kinds {
-        let of_kind: Vec<&Group> = groups.iter().filter(|group| group.kind == kind).collect();
+        let of_kind: Vec<&FindingGroup> =
+            groups.iter().filter(|group| group.kind == kind).collect();
         let count = grouped(count as u64);
         let first = format!("  {:widest$}  {count:>most$}  ", kind.name());
         let rest = " ".repeat(first.chars().count());
@@ -31,7 +32,7 @@ pub(super) fn write(
     Ok(())
 }
 
-fn on_keys(names: Names<'_>, groups: &[&Group]) -> String {
+fn on_keys(names: Names<'_>, groups: &[&FindingGroup]) -> String {
     let keyed: Vec<_> = groups.iter().filter_map(|group| Some((group.key?, group))).collect();
     let on = |count: usize, what: &str| format!("{} on {what}", grouped(count as u64));
     let (told, rest) = keyed.split_at(keyed.len().min(MOST_KEYS));

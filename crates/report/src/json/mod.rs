@@ -19,7 +19,7 @@ use isolario_model::{
 };
 use serde::Serialize;
 
-use crate::finding::{Finding, Group, ReportFindings};
+use crate::finding::{Finding, FindingGroup, ReportFindings};
 use crate::involved::Involved;
 use crate::meaning::deciding;
 use crate::names::Names;
@@ -359,7 +359,7 @@ impl JsonStated {
 
 impl<'a> JsonTotals<'a> {
     fn of(names: Names<'a>, found: &ReportFindings<'_>, most: usize) -> Self {
-        let group = |group: Group| JsonGroup {
+        let group = |group: FindingGroup| JsonGroup {
             name: group.kind.name(),
             key: group.key.map(|key| JsonValue(names.history().key_name(key))),
             count: group.findings.len() as u64,
