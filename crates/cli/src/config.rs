@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap_complete::Shell;
 use isolario::formats::{self, FORMATS, HistoryFormat};
 use isolario::model::KeyAssumptions;
-use isolario::report::explain::{self, Found, Topic};
+use isolario::report::explain::{self, Topic, TopicLookup};
 
 use crate::args::{
     Args, BadTimesPolicy, Command as RawCommand, ConvertArgs, GlobalArgs, MatchesBy, OutputForm,
@@ -273,10 +273,12 @@ impl Explain {
         let name = words.join(" ");
         match explain::find(&name) {
             _ if words.is_empty() => Ok(Explain::Everything),
-            Found::One(topic) => Ok(Explain::One(topic)),
-            Found::Several(topics) => Ok(Explain::Several { name, topics }),
-            Found::Nothing => Err(Failure::new(format!("there is no level or anomaly `{name}`"))
-                .with_hint(suggestion(&name, &explain::all_names()))),
+            TopicLookup::One(topic) => Ok(Explain::One(topic)),
+            TopicLookup::Several(topics) => Ok(Explain::Several { name, topics }),
+            TopicLookup::Nothing => {
+                Err(Failure::new(format!("there is no level or anomaly `{name}`"))
+                    .with_hint(suggestion(&name, &explain::all_names())))
+            }
         }
     }
 }

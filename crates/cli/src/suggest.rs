@@ -1,7 +1,7 @@
 //! Names that people type, and what they may have meant.
 
 use isolario::model::AnomalyKind;
-use isolario::report::explain::{self, Found, Topic};
+use isolario::report::explain::{self, Topic, TopicLookup};
 
 use crate::failure::Failure;
 
@@ -55,29 +55,29 @@ impl AnomalyFlag {
         let names: Vec<_> = self.with.iter().map(|kind| kind.name()).collect();
         let there_are = format!("anomalies that can be {}: {}", self.done, names.join(", "));
         match explain::find(name) {
-            Found::One(Topic::Anomaly(kind)) if self.with.contains(&kind) => Ok(kind),
-            Found::One(Topic::Anomaly(kind)) => {
+            TopicLookup::One(Topic::Anomaly(kind)) if self.with.contains(&kind) => Ok(kind),
+            TopicLookup::One(Topic::Anomaly(kind)) => {
                 Err(Failure::new(format!("{kind} {}", self.refusal)).with_hint(there_are))
             }
-            Found::One(Topic::Level(level)) => {
+            TopicLookup::One(Topic::Level(level)) => {
                 Err(Failure::new(format!("{level} is a level, not an anomaly"))
                     .with_hint("use --level for levels"))
             }
-            Found::One(Topic::Edge(edge)) => {
+            TopicLookup::One(Topic::Edge(edge)) => {
                 let text =
                     format!("`{}` is an edge between transactions, not an anomaly", edge.name());
                 Err(Failure::new(text).with_hint(there_are))
             }
-            Found::One(Topic::LostCommit) => {
+            TopicLookup::One(Topic::LostCommit) => {
                 let text = "a lost commit is not an anomaly: runs with --fault or --crash find it";
                 Err(Failure::new(text).with_hint(there_are))
             }
-            Found::Several(topics) => {
+            TopicLookup::Several(topics) => {
                 let topics: Vec<_> = topics.iter().map(|topic| topic.name()).collect();
                 Err(Failure::new(format!("`{name}` may mean several anomalies"))
                     .with_hint(format!("use one of these names: {}", topics.join(", "))))
             }
-            Found::Nothing => {
+            TopicLookup::Nothing => {
                 let hint = match closest(name, names.iter().chain(self.words).copied()) {
                     Some(meant) => format!("did you mean `{meant}`? {there_are}"),
                     None => there_are,

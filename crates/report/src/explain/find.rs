@@ -6,7 +6,7 @@ use super::Topic;
 
 /// What a name means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum TopicLookup {
     /// One thing.
     One(Topic),
     /// Several things, to different people.
@@ -18,19 +18,19 @@ pub enum Found {
 /// Finds a level by name or alias, an edge by its word in reports (`wr`), a lost commit, or an anomaly: by our name,
 /// by an everyday one (`dirty read`, `P4`), by Plume's letter (`TAP-k`), by MTC's (`MTC-k`), or by
 /// the names of Adya, Elle and IsoRel. Capitals, spaces and dashes do not matter.
-pub fn find(name: &str) -> Found {
+pub fn find(name: &str) -> TopicLookup {
     let own = Topic::all().find(|topic| own_names(*topic).iter().any(|own| alike(own, name)));
     if let Some(topic) = own {
-        return Found::One(topic);
+        return TopicLookup::One(topic);
     }
     let others: Vec<Topic> = AnomalyKind::all()
         .filter(|kind| others_names(*kind).iter().any(|other| alike(other, name)))
         .map(Topic::Anomaly)
         .collect();
     match others[..] {
-        [] => Found::Nothing,
-        [one] => Found::One(one),
-        _ => Found::Several(others),
+        [] => TopicLookup::Nothing,
+        [one] => TopicLookup::One(one),
+        _ => TopicLookup::Several(others),
     }
 }
 
@@ -98,14 +98,14 @@ mod tests {
 
     fn one(name: &str) -> &'static str {
         match find(name) {
-            Found::One(topic) => topic.name(),
+            TopicLookup::One(topic) => topic.name(),
             other => panic!("{name}: {other:?}"),
         }
     }
 
     fn several(name: &str) -> Vec<&'static str> {
         match find(name) {
-            Found::Several(topics) => topics.iter().map(|topic| topic.name()).collect(),
+            TopicLookup::Several(topics) => topics.iter().map(|topic| topic.name()).collect(),
             other => panic!("{name}: {other:?}"),
         }
     }
@@ -150,8 +150,8 @@ mod tests {
         assert_eq!(several("internal"), ["NotMyOwnWrite", "NotMyLastWrite"]);
         assert_eq!(several("dirty read"), ["AbortedRead", "IntermediateRead"]);
         assert_eq!(several("causality violation"), ["COConflictCM", "ConflictCM"]);
-        assert_eq!(find("frobnicate"), Found::Nothing);
-        assert_eq!(find(""), Found::Nothing);
+        assert_eq!(find("frobnicate"), TopicLookup::Nothing);
+        assert_eq!(find(""), TopicLookup::Nothing);
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
             assert_eq!(one(topic.name()), topic.name());
         }
         for name in all_names() {
-            assert_ne!(find(&name), Found::Nothing, "{name}");
+            assert_ne!(find(&name), TopicLookup::Nothing, "{name}");
         }
     }
 }

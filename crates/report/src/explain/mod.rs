@@ -18,7 +18,7 @@ mod texts;
 
 use isolario_model::{AnomalyKind, EdgeKind, Level};
 
-pub use find::{Found, all_names, find};
+pub use find::{TopicLookup, all_names, find};
 
 /// Something that has a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
