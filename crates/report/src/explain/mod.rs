@@ -60,7 +60,7 @@ pub struct Page {
     /// Where it was seen in real databases, each with its source.
     pub seen: Vec<String>,
     /// Which part of a database to look at when it shows up.
-    pub look_at: Vec<String>,
+    pub advice: Vec<String>,
 }
 
 impl Topic {
@@ -144,7 +144,7 @@ impl Page {
             match title {
                 "History" => page.history = body.trim_matches('\n'),
                 "Seen" => page.seen = items(body),
-                "Look at" => page.look_at = paragraphs(body),
+                "Look at" => page.advice = paragraphs(body),
                 _ => {}
             }
         }
@@ -191,7 +191,7 @@ mod tests {
             let sentences = meaning.matches(['.', '?']).count();
             assert!((2..=6).contains(&sentences), "{name}: {sentences} sentences");
             assert!(page.history.contains("session "), "{name} has no history");
-            assert!(!page.look_at.is_empty(), "{name} says nothing of what to look at");
+            assert!(!page.advice.is_empty(), "{name} says nothing of what to look at");
             let sources = ["Plume", "MTC", "IsoRel", "AWDIT", "Emme"];
             let has_source = |seen: &String| sources.iter().any(|source| seen.contains(source));
             assert!(page.seen.iter().all(has_source), "{name}: {:?}", page.seen);

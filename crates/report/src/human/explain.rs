@@ -32,7 +32,7 @@ impl Human {
         example(topic, &page, &palette, out)?;
         seen(&page, &palette, out)?;
         writeln!(out, "\n{}\n", palette.heading("What to look at"))?;
-        paragraphs(&page.look_at, out)
+        paragraphs(&page.advice, out)
     }
 
     /// Writes the names of all levels, anomalies and other findings, with what each is in a line.

@@ -95,7 +95,7 @@ impl JsonTopic {
 
 impl JsonPage {
     fn of(topic: Topic) -> Self {
-        let Page { meaning, history, seen, look_at } = topic.page();
+        let Page { meaning, history, seen, advice: look_at } = topic.page();
         JsonPage {
             topic: JsonTopic::of(topic),
             facts: Facts::of(topic),

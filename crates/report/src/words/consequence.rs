@@ -82,9 +82,9 @@ pub fn advice(history: &History, anomaly: &Anomaly) -> Vec<String> {
                 .to_owned(),
         ],
         None if counting::summary(Names::new(history), anomaly).is_some() => {
-            Topic::Anomaly(A::LostUpdate).page().look_at
+            Topic::Anomaly(A::LostUpdate).page().advice
         }
-        None => Topic::Anomaly(anomaly.kind).page().look_at,
+        None => Topic::Anomaly(anomaly.kind).page().advice,
     }
 }
 
