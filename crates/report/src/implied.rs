@@ -5,7 +5,7 @@ use isolario_model::{Anomaly, Level, LevelResult, LevelSet, VerdictKind};
 
 /// What is known of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownVerdict {
     /// The answer.
     pub verdict: VerdictKind,
     /// The level it follows from, where it is not its own.
@@ -13,7 +13,7 @@ pub struct Known {
 }
 
 #[cfg(feature = "html")]
-impl Known {
+impl KnownVerdict {
     /// Why a level is known, where it is not by itself.
     pub(crate) fn because(&self, level: Level) -> Option<String> {
         let source = self.follows_from?;
@@ -28,16 +28,18 @@ impl Known {
 
 /// What results say about a level, by itself or by what follows from another; nothing where it was
 /// not asked for and nothing follows.
-pub fn known(results: &[LevelResult], level: Level) -> Option<Known> {
+pub fn known(results: &[LevelResult], level: Level) -> Option<KnownVerdict> {
     let own = results.iter().find(|result| result.level == level);
-    let own = own.map(|result| Known { verdict: result.verdict.kind(), follows_from: None });
-    let is_answer =
-        |known: &Known| matches!(known.verdict, VerdictKind::Satisfied | VerdictKind::Violated);
+    let own = own.map(|result| KnownVerdict { verdict: result.verdict.kind(), follows_from: None });
+    let is_answer = |known: &KnownVerdict| {
+        matches!(known.verdict, VerdictKind::Satisfied | VerdictKind::Violated)
+    };
     own.filter(is_answer).or_else(|| follows(results, level)).or(own)
 }
 
-fn follows(results: &[LevelResult], level: Level) -> Option<Known> {
-    let from = |verdict, source: &LevelResult| Known { verdict, follows_from: Some(source.level) };
+fn follows(results: &[LevelResult], level: Level) -> Option<KnownVerdict> {
+    let from =
+        |verdict, source: &LevelResult| KnownVerdict { verdict, follows_from: Some(source.level) };
     let rules_out = |result: &&LevelResult| {
         result.verdict.is_violated()
             && level.is_ruled_out_by(result.level)
@@ -72,7 +74,7 @@ fn is_by_snapshots_alone(result: &LevelResult, level: Level) -> bool {
 /// whichever level's search found it. Answers in words are about what was asked for; a picture of all
 /// levels shows this as well.
 #[cfg(feature = "html")]
-pub(crate) fn known_by_anomalies(results: &[LevelResult], level: Level) -> Option<Known> {
+pub(crate) fn known_by_anomalies(results: &[LevelResult], level: Level) -> Option<KnownVerdict> {
     let finds = |result: &&LevelResult| {
         let mut anomalies = result.verdict.anomalies().iter();
         anomalies.any(|anomaly| anomaly.rules_out.contains(level))
@@ -80,7 +82,7 @@ pub(crate) fn known_by_anomalies(results: &[LevelResult], level: Level) -> Optio
     known(results, level).or_else(|| {
         // That is about single operations, which these need not be.
         let source = results.iter().find(finds).filter(|_| level != Level::Linearizable)?;
-        Some(Known { verdict: VerdictKind::Violated, follows_from: Some(source.level) })
+        Some(KnownVerdict { verdict: VerdictKind::Violated, follows_from: Some(source.level) })
     })
 }
 
@@ -111,8 +113,8 @@ mod tests {
         result(level, Verdict::NotApplicable(Inapplicable::NoTimes))
     }
 
-    fn follows_from(verdict: VerdictKind, source: Level) -> Option<Known> {
-        Some(Known { verdict, follows_from: Some(source) })
+    fn follows_from(verdict: VerdictKind, source: Level) -> Option<KnownVerdict> {
+        Some(KnownVerdict { verdict, follows_from: Some(source) })
     }
 
     #[test]
@@ -124,7 +126,10 @@ mod tests {
                 _ => Some(Level::StrictSerializable),
             };
             let known = known(&results, level).unwrap();
-            assert_eq!(known, Known { verdict: VerdictKind::Satisfied, follows_from: expected });
+            assert_eq!(
+                known,
+                KnownVerdict { verdict: VerdictKind::Satisfied, follows_from: expected }
+            );
         }
         assert_eq!(known(&results, Level::Linearizable), None);
     }
@@ -172,7 +177,7 @@ mod tests {
     #[test]
     fn what_does_not_apply_stays_so_where_nothing_follows() {
         let results = [satisfied(Level::Causal), not_applicable(Level::Prefix)];
-        let own = Known { verdict: VerdictKind::NotApplicable, follows_from: None };
+        let own = KnownVerdict { verdict: VerdictKind::NotApplicable, follows_from: None };
         assert_eq!(known(&results, Level::Prefix), Some(own));
         assert_eq!(known(&results, Level::Serializable), None);
     }

@@ -10,7 +10,7 @@ use isolario_model::{AnomalyKind, Level, LevelResult, PatternResult, Verdict};
 
 use crate::finding::{Finding, ReportFindings};
 use crate::human::finding_text;
-use crate::implied::{Known, known};
+use crate::implied::{KnownVerdict, known};
 use crate::meaning::Judgement;
 use crate::names::{Names, counted};
 use crate::printable::printable;
@@ -76,7 +76,7 @@ fn level(report: &Report<'_>, found: &ReportFindings<'_>, result: &LevelResult) 
     let end = match report.meaning(result) {
         Judgement::Satisfied => End::Passed,
         Judgement::Violated => match known(report.results, result.level) {
-            Some(Known { follows_from: Some(source), .. }) => {
+            Some(KnownVerdict { follows_from: Some(source), .. }) => {
                 let message = format!("violated, since {source} is, which it implies");
                 End::Failure { kind: "implied", message, text: String::new() }
             }

@@ -71,7 +71,7 @@ pub use excerpt::Excerpt;
 pub use finding::{Finding, FindingGroup, ReportFindings};
 pub use github::Github;
 pub use human::{Hints, Human, Style};
-pub use implied::{Known, known, levels_known};
+pub use implied::{KnownVerdict, known, levels_known};
 pub use involved::{Involved, first_counterexample, involved};
 #[cfg(feature = "json")]
 pub use json::Json;
