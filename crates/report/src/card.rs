@@ -5,7 +5,7 @@ use std::fmt::Write;
 use isolario_model::{Edge, Evidence, OpId, TxnId};
 
 use crate::finding::Finding;
-use crate::involved::Involved;
+use crate::involved::InvolvedTxn;
 use crate::markdown::{block, code, table, text};
 use crate::names::{Names, counted};
 use crate::txn_facts::TxnFacts;
@@ -52,7 +52,7 @@ pub fn card(names: Names<'_>, finding: &Finding<'_>) -> String {
     card
 }
 
-fn transactions(names: Names<'_>, involved: &[Involved]) -> String {
+fn transactions(names: Names<'_>, involved: &[InvolvedTxn]) -> String {
     let began = began(names.history());
     let (mut rows, mut details) = (Vec::new(), String::new());
     for part in involved {
@@ -76,7 +76,7 @@ fn transactions(names: Names<'_>, involved: &[Involved]) -> String {
 }
 
 /// A graph in the language of Mermaid, which the pages of code hosts draw.
-fn picture(names: Names<'_>, edges: &[Edge], involved: &[Involved]) -> String {
+fn picture(names: Names<'_>, edges: &[Edge], involved: &[InvolvedTxn]) -> String {
     let drawn: Vec<TxnId> = edges.iter().flat_map(|edge| [edge.from, edge.to]).collect();
     if edges.is_empty() || edges.len() > MOST_DRAWN {
         return String::new();

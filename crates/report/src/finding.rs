@@ -13,7 +13,7 @@ use isolario_model::{
     OpId, TxnId, Verdict,
 };
 
-use crate::involved::{Involved, involved_with};
+use crate::involved::{InvolvedTxn, involved_with};
 use crate::report::Report;
 use crate::show::Versions;
 
@@ -38,7 +38,7 @@ pub struct Finding<'h> {
     pub found_at: LevelSet,
     /// The transactions that take part, with everyone who wrote a value that the argument speaks of,
     /// in the order in which the argument names them.
-    pub involved: Vec<Involved>,
+    pub involved: Vec<InvolvedTxn>,
     /// The keys it is about, the one that matters most first; none where it is about none.
     pub keys: Vec<KeyId>,
     /// Of a lost commit, the settings by which the server was to keep it, empty where they are not known.

@@ -11,7 +11,7 @@ use crate::words::{last_write, own_writes_between};
 /// A transaction that is part of an anomaly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Involved {
+pub struct InvolvedTxn {
     /// The transaction; never `init`.
     pub txn: TxnId,
     /// Those of its operations that matter, in program order.
@@ -37,7 +37,7 @@ pub fn first_counterexample(history: &History, results: &[LevelResult]) -> Optio
 ///
 /// Of two reads that do not fit together, the evidence does not say who wrote what they saw: these
 /// writers are part of a [`Finding`](crate::Finding), and not of this.
-pub fn involved(history: &History, anomaly: &Anomaly) -> Vec<Involved> {
+pub fn involved(history: &History, anomaly: &Anomaly) -> Vec<InvolvedTxn> {
     gather(history, anomaly).finish()
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn involved_with(
     history: &History,
     anomaly: &Anomaly,
     versions: &Versions<'_>,
-) -> Vec<Involved> {
+) -> Vec<InvolvedTxn> {
     let mut gathered = gather(history, anomaly);
     if let Evidence::Reads { first, second, .. } = anomaly.evidence {
         let sources = [first, second].into_iter().filter_map(|read| versions.sources(read));
@@ -177,13 +177,13 @@ impl Gathered<'_> {
         }
     }
 
-    fn finish(self) -> Vec<Involved> {
+    fn finish(self) -> Vec<InvolvedTxn> {
         let history = self.history;
         let involved = |(txn, mut ops): (TxnId, Vec<OpId>)| {
             ops.sort_unstable();
             ops.dedup();
             let omitted = history.txn_ops(txn).len() - ops.len();
-            Involved { txn, ops, omitted }
+            InvolvedTxn { txn, ops, omitted }
         };
         self.found.into_iter().map(involved).collect()
     }
@@ -213,8 +213,8 @@ mod tests {
         assert_eq!(
             found,
             [
-                Involved { txn: TxnId(0), ops: vec![OpId(1)], omitted: 2 },
-                Involved { txn: TxnId(1), ops: vec![OpId(3), OpId(5)], omitted: 1 },
+                InvolvedTxn { txn: TxnId(0), ops: vec![OpId(1)], omitted: 2 },
+                InvolvedTxn { txn: TxnId(1), ops: vec![OpId(3), OpId(5)], omitted: 1 },
             ]
         );
     }

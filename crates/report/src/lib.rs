@@ -72,7 +72,7 @@ pub use finding::{Finding, FindingGroup, ReportFindings};
 pub use github::Github;
 pub use human::{Hints, Human, Style};
 pub use implied::{KnownVerdict, known, levels_known};
-pub use involved::{Involved, first_counterexample, involved};
+pub use involved::{InvolvedTxn, first_counterexample, involved};
 #[cfg(feature = "json")]
 pub use json::Json;
 pub use junit::Junit;

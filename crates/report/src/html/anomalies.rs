@@ -11,7 +11,7 @@ use super::transactions::{self, MOST_OPEN};
 use crate::card::card;
 use crate::dot;
 use crate::finding::{Finding, ReportFindings};
-use crate::involved::Involved;
+use crate::involved::InvolvedTxn;
 use crate::marks::{Linked, Part};
 use crate::names::{Names, counted, grouped};
 use crate::picture::{Picture, Shown};
@@ -171,7 +171,7 @@ impl Page<'_, '_> {
     fn shown(
         &self,
         finding: &Finding<'_>,
-        parts: &[Involved],
+        parts: &[InvolvedTxn],
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let anomaly = finding.anomaly;

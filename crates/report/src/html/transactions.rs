@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use isolario_model::{History, OpId, Outcome, TxnId};
 
 use super::facts::facts;
-use crate::involved::Involved;
+use crate::involved::InvolvedTxn;
 use crate::marks::Linked;
 use crate::names::{Names, counted};
 use crate::printable::printable;
@@ -18,7 +18,7 @@ pub(super) const MOST_OPEN: usize = 20;
 /// The table. `names` are marked.
 pub(super) fn write(
     names: Names<'_>,
-    involved: &[Involved],
+    involved: &[InvolvedTxn],
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let (open, folded) = involved.split_at(involved.len().min(MOST_OPEN));
@@ -43,7 +43,7 @@ pub(super) fn write(
 fn table(
     names: Names<'_>,
     caption: &str,
-    involved: &[Involved],
+    involved: &[InvolvedTxn],
     first: i64,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -59,7 +59,7 @@ fn table(
     writeln!(out, "</table>")
 }
 
-fn row(names: Names<'_>, part: &Involved, first: i64, out: &mut dyn Write) -> io::Result<()> {
+fn row(names: Names<'_>, part: &InvolvedTxn, first: i64, out: &mut dyn Write) -> io::Result<()> {
     let (history, txn) = (names.history(), part.txn);
     let line = history.line(txn).map_or(String::new(), |line| format!(", line {line}"));
     let outcome = match history.outcome(txn) {
@@ -88,7 +88,7 @@ fn interval(history: &History, txn: TxnId, first: i64) -> String {
     }
 }
 
-fn operations(names: Names<'_>, part: &Involved) -> String {
+fn operations(names: Names<'_>, part: &InvolvedTxn) -> String {
     let one = |op: &OpId| {
         let sql = names.history().op_sql(*op).map_or(String::new(), |sql| {
             format!("<code class=\"sql\"><bdi>{}</bdi></code>", Escaped(&printable(sql)))

@@ -6,7 +6,7 @@ use isolario_model::{Anomaly, Edge, Evidence, TxnId};
 
 use super::palette::Palette;
 use crate::finding::Finding;
-use crate::involved::Involved;
+use crate::involved::InvolvedTxn;
 use crate::names::{Names, counted};
 use crate::printable::printable;
 use crate::txn_facts::TxnFacts;
@@ -104,7 +104,7 @@ fn title(finding: &Finding<'_>, palette: &Palette, out: &mut dyn io::Write) -> i
 
 fn transactions(
     names: Names<'_>,
-    involved: &[Involved],
+    involved: &[InvolvedTxn],
     began: i64,
     palette: &Palette,
     out: &mut dyn io::Write,
@@ -151,7 +151,7 @@ fn notes(
     Ok(())
 }
 
-fn operations(names: Names<'_>, part: &Involved) -> String {
+fn operations(names: Names<'_>, part: &InvolvedTxn) -> String {
     let shown: Vec<_> = part.ops.iter().map(|op| names.op(*op)).collect();
     let shown = shown.join(", ");
     match (part.ops.len(), part.omitted as u64) {

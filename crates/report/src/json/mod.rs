@@ -20,7 +20,7 @@ use isolario_model::{
 use serde::Serialize;
 
 use crate::finding::{Finding, FindingGroup, ReportFindings};
-use crate::involved::Involved;
+use crate::involved::InvolvedTxn;
 use crate::meaning::deciding;
 use crate::names::Names;
 use crate::not_ruled_out::not_ruled_out;
@@ -437,14 +437,14 @@ impl<'a> JsonAnomaly<'a> {
         names: Names<'a>,
         anomaly: &Anomaly,
         aliases: impl Iterator<Item = AnomalyKind>,
-        involved: Vec<Involved>,
+        involved: Vec<InvolvedTxn>,
     ) -> Self {
         let kind = anomaly.kind.names();
         let mut aliases: Vec<&str> = aliases.map(AnomalyKind::name).collect();
         aliases.retain(|name| *name != kind.name);
         aliases.dedup();
         let txns: Vec<TxnId> = involved.iter().map(|part| part.txn).collect();
-        let part = |part: Involved| JsonTxn::of(names, &part);
+        let part = |part: InvolvedTxn| JsonTxn::of(names, &part);
         let edges = |edges| JsonEdge::list(names, argument(names, edges));
         let further = match &anomaly.evidence {
             Evidence::Cases { cycles } => cycles.get(1..).unwrap_or_default(),
@@ -467,7 +467,7 @@ impl<'a> JsonAnomaly<'a> {
 }
 
 impl<'a> JsonTxn<'a> {
-    fn of(names: Names<'a>, part: &Involved) -> Self {
+    fn of(names: Names<'a>, part: &InvolvedTxn) -> Self {
         let history = names.history();
         let facts = TxnFacts::of(names, part.txn, 0);
         JsonTxn {

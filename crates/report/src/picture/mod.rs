@@ -16,7 +16,7 @@ use isolario_model::{
     VersionOrder,
 };
 
-use crate::involved::{Involved, involved};
+use crate::involved::{InvolvedTxn, involved};
 use crate::names::{Names, counted, middle_cut};
 use crate::words::{acknowledged, down_in_words, explain, last_write, summary};
 
@@ -170,7 +170,7 @@ impl Picture {
     }
 
     /// Says in every box what its transaction did.
-    fn fill(&mut self, names: Names<'_>, involved: &[Involved], shown: Shown) {
+    fn fill(&mut self, names: Names<'_>, involved: &[InvolvedTxn], shown: Shown) {
         for part in involved {
             // Other cases bring transactions of their own, and so do reasons that are not drawn.
             if self.case.is_none() && !self.is_long {
@@ -410,7 +410,7 @@ fn behind(names: Names<'_>, edge: &Edge) -> Vec<Edge> {
 }
 
 /// The text of a box.
-fn lines(names: Names<'_>, part: &Involved, shown: Shown) -> Vec<Line> {
+fn lines(names: Names<'_>, part: &InvolvedTxn, shown: Shown) -> Vec<Line> {
     let all: Vec<OpId> = match shown {
         Shown::Relevant => part.ops.clone(),
         Shown::All => names.history().txn_ops(part.txn).collect(),
