@@ -76,7 +76,7 @@ pub use involved::{InvolvedTxn, first_counterexample, involved};
 #[cfg(feature = "json")]
 pub use json::Json;
 pub use junit::Junit;
-pub use meaning::{Asked, Judgement, deciding, overall_of_patterns};
+pub use meaning::{Judgement, RequestedLevels, deciding, overall_of_patterns};
 pub use names::{Names, grouped};
 pub use not_ruled_out::not_ruled_out;
 pub use printable::{is_unprintable, printable};

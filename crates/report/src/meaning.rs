@@ -56,7 +56,7 @@ pub fn deciding(results: &[LevelResult]) -> Option<&LevelResult> {
 
 /// Which of the answers count, and which levels must apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked<'a> {
+pub struct RequestedLevels<'a> {
     /// The levels that were named: each of them must apply.
     pub named: &'a [Level],
     /// The levels that the database claims, where these are the question: each of them must apply, and
@@ -66,7 +66,7 @@ pub struct Asked<'a> {
     pub weakest_only: bool,
 }
 
-impl Asked<'_> {
+impl RequestedLevels<'_> {
     /// What one of the answers means.
     pub fn meaning(&self, result: &LevelResult, results: &[LevelResult]) -> Judgement {
         let must_apply = self.must_apply(result.level);
@@ -231,7 +231,8 @@ mod tests {
     }
 
     fn overall(weakest_only: bool, named: &[Level], verdicts: &[(Level, Verdict)]) -> Judgement {
-        Asked { named, weakest_only, ..Asked::default() }.overall(&results(verdicts))
+        RequestedLevels { named, weakest_only, ..RequestedLevels::default() }
+            .overall(&results(verdicts))
     }
 
     #[test]
@@ -280,7 +281,7 @@ mod tests {
     fn of_a_claim_only_what_it_implies_counts_and_all_of_it_must_be_decided() {
         use Level::{ReadCommitted, Serializable, SnapshotIsolation, StrictSerializable};
         let kept = |claim: &[Level], verdicts: &[_]| {
-            Asked { claim, ..Asked::default() }.overall(&results(verdicts))
+            RequestedLevels { claim, ..RequestedLevels::default() }.overall(&results(verdicts))
         };
         let all = [
             (ReadCommitted, satisfied()),
@@ -297,8 +298,11 @@ mod tests {
         let stronger = [(Serializable, satisfied())];
         assert_eq!(kept(&[SnapshotIsolation], &stronger), Judgement::Satisfied);
         // What is named besides the claim counts, too.
-        let asked =
-            Asked { claim: &[ReadCommitted], named: &[SnapshotIsolation], weakest_only: false };
+        let asked = RequestedLevels {
+            claim: &[ReadCommitted],
+            named: &[SnapshotIsolation],
+            weakest_only: false,
+        };
         assert_eq!(asked.overall(&results(&all)), Judgement::Violated);
     }
 

@@ -16,7 +16,7 @@ use crate::excerpt::Excerpt;
 use crate::finding::ReportFindings;
 use crate::implied::levels_known;
 use crate::involved::first_counterexample;
-use crate::meaning::{Asked, Judgement};
+use crate::meaning::{Judgement, RequestedLevels};
 use crate::provenance::Provenance;
 use crate::summary::Summary;
 #[cfg(feature = "html")]
@@ -65,7 +65,7 @@ pub struct Report<'h> {
     pub patterns: &'h [PatternResult],
     /// Which of the answers count. Where no level was asked for, only what violates the weakest ones is
     /// shown in full.
-    pub asked: Asked<'h>,
+    pub asked: RequestedLevels<'h>,
     /// How long it took.
     pub timing: Timing,
     /// How many anomalies to show in full.
@@ -177,7 +177,7 @@ impl<'h> Report<'h> {
             size: Size::of(history),
             results,
             patterns: &[],
-            asked: Asked::default(),
+            asked: RequestedLevels::default(),
             timing: Timing::default(),
             max_anomalies: 10,
             provenance: Provenance::default(),
@@ -213,18 +213,18 @@ impl<'h> Report<'h> {
     /// Shows in full only what violates the weakest levels; of the rest, the names.
     #[must_use]
     pub fn with_weakest_only(self, weakest_only: bool) -> Self {
-        Report { asked: Asked { weakest_only, ..self.asked }, ..self }
+        Report { asked: RequestedLevels { weakest_only, ..self.asked }, ..self }
     }
 
     /// Sets the levels that were named.
     #[must_use]
     pub fn with_named(self, named: &'h [Level]) -> Self {
-        Report { asked: Asked { named, ..self.asked }, ..self }
+        Report { asked: RequestedLevels { named, ..self.asked }, ..self }
     }
 
     /// Sets which of the answers count.
     #[must_use]
-    pub fn with_asked(self, asked: Asked<'h>) -> Self {
+    pub fn with_asked(self, asked: RequestedLevels<'h>) -> Self {
         Report { asked, ..self }
     }
 

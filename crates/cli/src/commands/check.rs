@@ -14,8 +14,8 @@ use isolario::model::{
 };
 use isolario::report::words::test_name;
 use isolario::report::{
-    Asked, HistoryName, Provenance, Renderer, Report, Stated, Summary, Timing, deciding, grouped,
-    overall_of_patterns, shell_word,
+    HistoryName, Provenance, Renderer, Report, RequestedLevels, Stated, Summary, Timing, deciding,
+    grouped, overall_of_patterns, shell_word,
 };
 use isolario::run::{
     Ask, LostCommits, Shrinking, examine_own_word_again, examine_with, peak_rss_bytes,
@@ -134,7 +134,11 @@ impl Checking<'_> {
                     Some(examination) => (examination.results.clone(), examination.asked()),
                     None => (
                         checker.check_named(&request.levels, &request.named),
-                        Asked { named: &request.named, weakest_only: request.open, claim: &[] },
+                        RequestedLevels {
+                            named: &request.named,
+                            weakest_only: request.open,
+                            claim: &[],
+                        },
                     ),
                 };
                 if console.verbose {
@@ -180,7 +184,7 @@ impl Checking<'_> {
                 });
                 let own_word = [&own_word[0][..], &own_word[1][..]];
                 whitebox::by_basis(history, own_word, |name, results| {
-                    let asked = Asked { weakest_only: false, ..asked };
+                    let asked = RequestedLevels { weakest_only: false, ..asked };
                     let report = Report::new(name, &loaded.history, results).with_asked(asked);
                     self.files.further(&report);
                     self.renderer.report(&report, console.out())

@@ -4,7 +4,7 @@ use isolario_check::{CheckOptions, Checker, supported};
 use isolario_db::Claim;
 use isolario_model::{Contention, History, Level, LevelResult, RunRecord, RunVerdict, Verdict};
 pub use isolario_report::Judgement;
-use isolario_report::{Asked, Report};
+use isolario_report::{Report, RequestedLevels};
 
 use super::settings::Ask;
 
@@ -113,8 +113,8 @@ impl Examination {
     }
 
     /// Which of the answers count.
-    pub fn asked(&self) -> Asked<'_> {
-        Asked { named: &self.named, claim: &self.claim, weakest_only: self.weakest_only }
+    pub fn asked(&self) -> RequestedLevels<'_> {
+        RequestedLevels { named: &self.named, claim: &self.claim, weakest_only: self.weakest_only }
     }
 
     /// What the answers come to.

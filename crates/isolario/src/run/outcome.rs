@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use isolario_formats::Warning;
 use isolario_model::{History, Level, LevelResult, RunRecord, StopReason, VerdictKind};
 use isolario_report::words::too_few_overlapped;
-use isolario_report::{Asked, HistoryName, Provenance, Report, Timing, grouped, known, shell_word};
+use isolario_report::{
+    HistoryName, Provenance, Report, RequestedLevels, Timing, grouped, known, shell_word,
+};
 use isolario_verify::proof::Digest;
 
 use super::directory::{HISTORY, PROOF};
@@ -92,7 +94,7 @@ impl RunOutcome {
         name: impl Into<HistoryName<'o>>,
         results: &'o [LevelResult],
     ) -> Report<'o> {
-        let asked = Asked { weakest_only: false, ..self.examination.asked() };
+        let asked = RequestedLevels { weakest_only: false, ..self.examination.asked() };
         Report::new(name, &self.history, results)
             .with_asked(asked)
             .with_max_anomalies(self.max_anomalies)

@@ -164,7 +164,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::meaning::Asked;
+    use crate::meaning::RequestedLevels;
     use crate::report::Lost;
     use crate::testing::{History as Builder, r, w};
 
@@ -200,7 +200,7 @@ mod tests {
         let history = history();
         let results: Vec<_> = verdicts.iter().map(|(level, kind)| result(*level, *kind)).collect();
         let claim = if named.is_empty() { &run.claim[..] } else { &[] };
-        let asked = Asked { named, claim, weakest_only: false };
+        let asked = RequestedLevels { named, claim, weakest_only: false };
         Report::new("h", &history, &results).with_asked(asked).headline(run)
     }
 
