@@ -73,7 +73,7 @@ pub struct Report<'h> {
     /// By which program it was made, when, about which history, and how to verify it.
     pub provenance: Provenance,
     /// What the database's own word has to do with the answers, where it is part of the question.
-    pub stated: Option<&'h Stated>,
+    pub stated: Option<&'h StatedOrderEffect>,
     /// Whether commits were lost, where the server was down.
     pub lost: Option<Lost<'h>>,
     /// The smallest part that still shows what is wrong, where somebody looked for it.
@@ -84,7 +84,7 @@ pub struct Report<'h> {
 /// What answers owe to the order of versions that a database states, and to the versions that it says
 /// operations met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stated {
+pub struct StatedOrderEffect {
     /// Of the levels that are violated, what they come to without it.
     pub otherwise: Vec<LevelResult>,
     /// How many operations by predicate there are of which it does not say what they met.
@@ -248,7 +248,7 @@ impl<'h> Report<'h> {
 
     /// Adds what the answers owe to what the database states.
     #[must_use]
-    pub fn with_stated(self, stated: &'h Stated) -> Self {
+    pub fn with_stated(self, stated: &'h StatedOrderEffect) -> Self {
         Report { stated: Some(stated), ..self }
     }
 

@@ -14,8 +14,8 @@ use isolario::model::{
 };
 use isolario::report::words::test_name;
 use isolario::report::{
-    HistoryName, Provenance, Renderer, Report, RequestedLevels, Stated, Summary, Timing, deciding,
-    grouped, overall_of_patterns, shell_word,
+    HistoryName, Provenance, Renderer, Report, RequestedLevels, StatedOrderEffect, Summary, Timing,
+    deciding, grouped, overall_of_patterns, shell_word,
 };
 use isolario::run::{
     Ask, LostCommits, Shrinking, examine_own_word_again, examine_with, peak_rss_bytes,
@@ -271,7 +271,7 @@ impl Checking<'_> {
         checker: &Checker<'_>,
         results: &[LevelResult],
         begun: Instant,
-    ) -> Option<Stated> {
+    ) -> Option<StatedOrderEffect> {
         let options = &self.config.options;
         if self.config.version_order.is_none() || !options.trust_version_order {
             return None;
@@ -283,7 +283,7 @@ impl Checking<'_> {
         let otherwise = checker.without_statements(results, left);
         let operations_without_set = checker.operations_without_set();
         (!otherwise.is_empty() || operations_without_set > 0)
-            .then_some(Stated { otherwise, operations_without_set })
+            .then_some(StatedOrderEffect { otherwise, operations_without_set })
     }
 
     /// Says of a history that its turn did not come. That is no error: it is not decided.

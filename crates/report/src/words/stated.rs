@@ -10,7 +10,7 @@ use isolario_model::{
 use super::no_answer::why_no_answer;
 use crate::implied::known;
 use crate::names::{Names, counted, grouped, listed};
-use crate::report::{Report, Stated};
+use crate::report::{Report, StatedOrderEffect};
 
 /// How many rows or operations are named.
 const MOST: usize = 3;
@@ -84,7 +84,7 @@ fn promises(anomaly: &Anomaly, rows: &mut BTreeSet<KeyId>, ops: &mut BTreeSet<Op
 
 /// Whether another order would have done, levels with the same answer together. Of those, the ones that
 /// the others follow from.
-fn otherwise(report: &Report<'_>, stated: &Stated) -> Vec<String> {
+fn otherwise(report: &Report<'_>, stated: &StatedOrderEffect) -> Vec<String> {
     let of = |kind: VerdictKind| -> LevelSet {
         let levels = stated.otherwise.iter().map(|result| result.level);
         let is = |level: &Level| {
