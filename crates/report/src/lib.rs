@@ -85,7 +85,9 @@ pub use probes::{
     TranscriptLine,
 };
 pub use provenance::{Provenance, Utc, shell_word};
-pub use report::{HistoryName, Lost, Renderer, Report, Size, StatedOrderEffect, Timing};
+pub use report::{
+    HistoryName, LostCommitsResult, Renderer, Report, Size, StatedOrderEffect, Timing,
+};
 pub use show::{ShownVersion, Sources, Subject, Versions};
 pub use stats::StatsReport;
 pub use summary::Summary;

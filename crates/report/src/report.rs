@@ -75,7 +75,7 @@ pub struct Report<'h> {
     /// What the database's own word has to do with the answers, where it is part of the question.
     pub stated: Option<&'h StatedOrderEffect>,
     /// Whether commits were lost, where the server was down.
-    pub lost: Option<Lost<'h>>,
+    pub lost: Option<LostCommitsResult<'h>>,
     /// The smallest part that still shows what is wrong, where somebody looked for it.
     #[cfg(feature = "html")]
     pub excerpt: Option<Excerpt<'h>>,
@@ -93,14 +93,14 @@ pub struct StatedOrderEffect {
 
 /// The answer whether commits were lost, where the server was down during the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost<'h> {
+pub struct LostCommitsResult<'h> {
     /// The answer: violated where some were, by an anomaly for each.
     pub result: &'h PatternResult,
     /// The settings by which the server was to keep what it acknowledges; empty where they are not known.
     pub durability: &'h str,
 }
 
-impl Lost<'_> {
+impl LostCommitsResult<'_> {
     /// How many transactions were acknowledged before the server ended and are missing since it was back.
     pub fn total(&self) -> u64 {
         match &self.result.verdict {
@@ -197,7 +197,7 @@ impl<'h> Report<'h> {
 
     /// Adds whether commits were lost.
     #[must_use]
-    pub fn with_lost(self, lost: Option<Lost<'h>>) -> Self {
+    pub fn with_lost(self, lost: Option<LostCommitsResult<'h>>) -> Self {
         Report { lost, ..self }
     }
 

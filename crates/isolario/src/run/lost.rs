@@ -24,7 +24,7 @@ use isolario_model::{
     TxnId, ValueId, ValueRef, Verdict, Witness,
 };
 use isolario_report::words::summary;
-use isolario_report::{Lost, Names, grouped};
+use isolario_report::{LostCommitsResult, Names, grouped};
 use isolario_verify::LostCommit;
 pub use isolario_verify::Outage;
 
@@ -60,13 +60,13 @@ pub fn report_of_lost<'h>(
     lost: Option<&'h LostCommits>,
     outages: &[Outage],
     durability: &'h str,
-) -> Option<Lost<'h>> {
+) -> Option<LostCommitsResult<'h>> {
     let result = match lost {
         Some(lost) => &lost.result,
         None if outages.is_empty() => return None,
         None => &NOTHING_LOST,
     };
-    Some(Lost { result, durability })
+    Some(LostCommitsResult { result, durability })
 }
 
 impl LostCommits {

@@ -25,7 +25,7 @@ use crate::meaning::deciding;
 use crate::names::Names;
 use crate::not_ruled_out::not_ruled_out;
 use crate::provenance::{Provenance, Utc};
-use crate::report::{HistoryName, Lost, Renderer, Report, Size};
+use crate::report::{HistoryName, LostCommitsResult, Renderer, Report, Size};
 use crate::summary::Summary;
 use crate::txn_facts::TxnFacts;
 use crate::words::{Step, argument, in_time, stated, summary, why_no_answer, why_searched};
@@ -324,7 +324,12 @@ impl<'a> JsonReport<'a> {
 }
 
 impl<'a> JsonLost<'a> {
-    fn of(names: Names<'a>, found: &ReportFindings<'a>, lost: Lost<'a>, most: usize) -> Self {
+    fn of(
+        names: Names<'a>,
+        found: &ReportFindings<'a>,
+        lost: LostCommitsResult<'a>,
+        most: usize,
+    ) -> Self {
         let is_lost = |finding: &&Finding<'a>| finding.kind() == AnomalyKind::LostCommit;
         let anomaly = |finding: &Finding<'a>| {
             let aliases = finding.anomalies().map(|other| other.kind);

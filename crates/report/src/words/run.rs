@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
     use crate::meaning::RequestedLevels;
-    use crate::report::Lost;
+    use crate::report::LostCommitsResult;
     use crate::testing::{History as Builder, r, w};
 
     fn history() -> History {
@@ -245,7 +245,7 @@ mod tests {
         let lost = PatternResult { kind: AnomalyKind::LostCommit, verdict };
         let results = [result(Level::SnapshotIsolation, VerdictKind::Satisfied)];
         let report = Report::new("h", &history, &results)
-            .with_lost(Some(Lost { result: &lost, durability: "" }));
+            .with_lost(Some(LostCommitsResult { result: &lost, durability: "" }));
         let heading = report.headline(&postgres());
         assert_eq!(heading, "PostgreSQL 15.4 at repeatable read lost 1 commit");
     }

@@ -5,7 +5,7 @@ use isolario_model::{Level, LevelResult, PatternResult, Verdict};
 use super::no_answer::why_no_answer;
 use crate::finding::ReportFindings;
 use crate::names::{Names, counted, grouped, listed};
-use crate::report::{Lost, Report};
+use crate::report::{LostCommitsResult, Report};
 use crate::words::summary;
 
 /// What the answers come to: `violates serializable; satisfies no more than snapshot-isolation`.
@@ -30,7 +30,7 @@ pub fn verdict(report: &Report<'_>) -> Option<String> {
 }
 
 /// What the answer on lost commits says, in half a sentence.
-pub(crate) fn lost_in_words(report: &Report<'_>, lost: Lost<'_>) -> String {
+pub(crate) fn lost_in_words(report: &Report<'_>, lost: LostCommitsResult<'_>) -> String {
     let first = lost.result.verdict.anomalies().first();
     match (lost.total(), first) {
         (0, _) | (_, None) => {
