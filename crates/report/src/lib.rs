@@ -86,7 +86,7 @@ pub use probes::{
 };
 pub use provenance::{Provenance, Utc, shell_word};
 pub use report::{
-    HistoryName, LostCommitsResult, Renderer, Report, Size, StatedOrderEffect, Timing,
+    HistoryName, HistorySize, LostCommitsResult, Renderer, Report, StatedOrderEffect, Timing,
 };
 pub use show::{ShownVersion, Sources, Subject, Versions};
 pub use stats::StatsReport;

@@ -58,7 +58,7 @@ pub struct Report<'h> {
     /// What was observed.
     pub history: &'h History,
     /// How large it is.
-    pub size: Size,
+    pub size: HistorySize,
     /// The answers, weakest level first.
     pub results: &'h [LevelResult],
     /// The answers for single anomalies, where these were asked for instead of levels.
@@ -114,7 +114,7 @@ impl LostCommitsResult<'_> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 #[non_exhaustive]
-pub struct Size {
+pub struct HistorySize {
     /// Sessions.
     pub sessions: u64,
     /// Transactions of any outcome.
@@ -142,14 +142,14 @@ pub struct Timing {
     pub peak_rss_bytes: Option<u64>,
 }
 
-impl Size {
+impl HistorySize {
     /// The size of a history.
-    pub fn of(history: &History) -> Size {
+    pub fn of(history: &History) -> HistorySize {
         let mut by_outcome = [0; 3];
         for txn in history.txns() {
             by_outcome[history.outcome(txn) as usize] += 1;
         }
-        Size {
+        HistorySize {
             sessions: history.session_count() as u64,
             transactions: history.txn_count() as u64,
             committed: by_outcome[Outcome::Committed as usize],
@@ -174,7 +174,7 @@ impl<'h> Report<'h> {
             file,
             test,
             history,
-            size: Size::of(history),
+            size: HistorySize::of(history),
             results,
             patterns: &[],
             asked: RequestedLevels::default(),

@@ -10,7 +10,7 @@ use isolario::follow::proof;
 use isolario::follow::spill::{self, Spilled};
 use isolario::follow::{FollowError, Settings};
 use isolario::model::{Level, Limit, Verdict};
-use isolario::report::{Size, grouped};
+use isolario::report::{HistorySize, grouped};
 
 use crate::commands::follow::{format_of, input_of};
 use crate::commands::verify::read_as;
@@ -150,9 +150,9 @@ pub(crate) fn tell(name: &str, spilled: &Spilled, console: &mut Console) {
 }
 
 /// How large the history is.
-pub(crate) fn size(figures: &HistoryCounts) -> Size {
+pub(crate) fn size(figures: &HistoryCounts) -> HistorySize {
     let [committed, aborted, unknown] = figures.outcomes;
-    let mut size = Size::default();
+    let mut size = HistorySize::default();
     (size.sessions, size.keys) = (figures.sessions, figures.keys);
     (size.committed, size.aborted, size.unknown) = (committed, aborted, unknown);
     (size.transactions, size.operations) = (committed + aborted + unknown, figures.operations);

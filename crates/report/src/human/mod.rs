@@ -18,7 +18,7 @@ use crate::finding::{Finding, ReportFindings, each_once};
 use crate::names::{Names, counted, grouped, listed};
 use crate::not_ruled_out::not_ruled_out;
 use crate::printable::printable;
-use crate::report::{HistoryName, Renderer, Report, Size, Timing};
+use crate::report::{HistoryName, HistorySize, Renderer, Report, Timing};
 use crate::summary::Summary;
 use crate::words::{at_least, began, verdict};
 use crate::wrap::{WIDTH, wrap};
@@ -234,14 +234,19 @@ fn with_hint(text: &str, hint: &str, palette: &Palette) -> String {
 }
 
 /// The name of a history and its size.
-fn heading(name: &str, size: &Size, palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
+fn heading(
+    name: &str,
+    size: &HistorySize,
+    palette: &Palette,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     let name = printable(name);
     let text = wrap(&size_words(size), palette.width, &format!("{name}: "), "  ");
     let text = text.strip_prefix(&*name).unwrap_or(&text);
     writeln!(out, "{}{text}\n", palette.heading(&name))
 }
 
-fn size_words(size: &Size) -> String {
+fn size_words(size: &HistorySize) -> String {
     let outcomes: Vec<String> =
         [(size.committed, "committed"), (size.aborted, "aborted"), (size.unknown, "unknown")]
             .into_iter()

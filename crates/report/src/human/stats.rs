@@ -6,7 +6,7 @@ use isolario_model::{Bucket, Concurrency, Distribution, Share, Skew, Stats};
 
 use super::{Human, Palette, heading};
 use crate::names::{Names, counted};
-use crate::report::Size;
+use crate::report::HistorySize;
 use crate::stats::StatsReport;
 use crate::wrap::wrap;
 
@@ -18,7 +18,7 @@ impl Human {
     pub fn stats(&self, report: &StatsReport<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         let palette = Palette::of(self.style, self.width());
         let stats = report.stats;
-        heading(report.name, &Size::of(report.history), &palette, out)?;
+        heading(report.name, &HistorySize::of(report.history), &palette, out)?;
         fact(&palette, "reads and writes", &reads_and_writes(stats), out)?;
         let committed = Share { part: stats.committed_operations, whole: stats.operations };
         fact(&palette, "committed", &share(committed, "operation"), out)?;

@@ -25,7 +25,7 @@ use crate::meaning::deciding;
 use crate::names::Names;
 use crate::not_ruled_out::not_ruled_out;
 use crate::provenance::{Provenance, Utc};
-use crate::report::{HistoryName, LostCommitsResult, Renderer, Report, Size};
+use crate::report::{HistoryName, HistorySize, LostCommitsResult, Renderer, Report};
 use crate::summary::Summary;
 use crate::txn_facts::TxnFacts;
 use crate::words::{Step, argument, in_time, stated, summary, why_no_answer, why_searched};
@@ -81,7 +81,7 @@ struct JsonFailure<'a> {
 struct JsonReport<'a> {
     schema: &'static str,
     history: &'a str,
-    size: Size,
+    size: HistorySize,
     strongest: Vec<&'static str>,
     /// Where no level was asked for: the one that the exit code follows.
     #[serde(skip_serializing_if = "Option::is_none")]

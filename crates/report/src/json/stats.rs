@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::op::JsonValue;
 use super::{Json, write_line};
-use crate::report::Size;
+use crate::report::HistorySize;
 use crate::stats::StatsReport;
 
 impl Json {
@@ -21,7 +21,7 @@ impl Json {
 struct JsonStats<'a> {
     schema: &'static str,
     history: &'a str,
-    size: Size,
+    size: HistorySize,
     committed_operations: usize,
     reads: usize,
     writes: usize,
@@ -115,7 +115,7 @@ impl<'a> JsonStats<'a> {
         JsonStats {
             schema: "isolario.stats/1",
             history: name,
-            size: Size::of(history),
+            size: HistorySize::of(history),
             committed_operations: stats.committed_operations,
             reads: stats.reads,
             writes: stats.writes,
