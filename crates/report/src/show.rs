@@ -121,7 +121,7 @@ impl Sources {
 /// A version of a key.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct ShownVersion {
+pub struct VersionUses {
     /// An operation that wrote or read it, to name it by.
     pub op: OpId,
     /// Where it came from.
@@ -244,7 +244,7 @@ impl<'h> Versions<'h> {
 
     /// The versions of a key: the initial one first, then those of a list by their place in it, and
     /// those of a register by when their writers finished, where that is known; last what nobody wrote.
-    pub fn of_key(&self, key: KeyId) -> Vec<ShownVersion> {
+    pub fn of_key(&self, key: KeyId) -> Vec<VersionUses> {
         let pool = self.history.list_pool(key);
         let place = |mark: Mark| {
             pool.iter()
@@ -263,7 +263,7 @@ impl<'h> Versions<'h> {
                 let finish = uses.writes.first().and_then(finish);
                 let order = (!initial, thin, place(*mark), finish, op);
                 let sources = Sources { initial, writes: uses.writes.clone() };
-                Some((order, ShownVersion { op, sources, reads: uses.reads.clone() }))
+                Some((order, VersionUses { op, sources, reads: uses.reads.clone() }))
             })
             .collect();
         versions.sort_by_key(|(order, _)| *order);

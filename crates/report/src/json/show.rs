@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::op::{JsonOp, JsonValue};
 use super::{Json, outcome_name, session_label, write_line};
-use crate::show::{ShownVersion, Sources, Subject, Versions};
+use crate::show::{Sources, Subject, VersionUses, Versions};
 
 impl Json {
     /// Writes what there is to show of a transaction, a key or a session as one line. The name is
@@ -129,7 +129,7 @@ impl<'a> ShownOp<'a> {
 
 impl<'a> Key<'a> {
     fn of(history: &'a History, versions: &Versions<'a>, key: KeyId) -> Self {
-        let version = |ShownVersion { op, sources, reads }: ShownVersion| Version {
+        let version = |VersionUses { op, sources, reads }: VersionUses| Version {
             op: JsonOp::of(history, op),
             written_by: origins(history, &sources),
             read_by: ids(history, &reads),
