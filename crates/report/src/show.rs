@@ -99,14 +99,14 @@ struct Uses {
 /// Where what a read returned came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Sources {
+pub struct VersionSources {
     /// Whether it may be the initial value.
     pub initial: bool,
     /// The writes that it may have seen. Where there are several sources, the read is ambiguous.
     pub writes: Vec<OpId>,
 }
 
-impl Sources {
+impl VersionSources {
     /// Whether the history does not say which of several it was.
     pub fn is_ambiguous(&self) -> bool {
         self.writes.len() + usize::from(self.initial) > 1
@@ -125,7 +125,7 @@ pub struct VersionUses {
     /// An operation that wrote or read it, to name it by.
     pub op: OpId,
     /// Where it came from.
-    pub sources: Sources,
+    pub sources: VersionSources,
     /// The operations that read it.
     pub reads: Vec<OpId>,
 }
@@ -199,7 +199,7 @@ impl<'h> Versions<'h> {
     }
 
     /// Where what an operation read came from; none if it read nothing.
-    pub fn sources(&self, read: OpId) -> Option<Sources> {
+    pub fn sources(&self, read: OpId) -> Option<VersionSources> {
         let key = self.history.op(read).key()?;
         let mark = marks(self.history, read).0?;
         let uses = self.uses.get(&(key, mark))?;
@@ -213,9 +213,9 @@ impl<'h> Versions<'h> {
         if let Some(own) = own
             && marks(self.history, own).1 == Some(mark)
         {
-            return Some(Sources { initial: false, writes: vec![own] });
+            return Some(VersionSources { initial: false, writes: vec![own] });
         }
-        Some(Sources { initial: self.is_initial(mark, uses), writes: uses.writes.clone() })
+        Some(VersionSources { initial: self.is_initial(mark, uses), writes: uses.writes.clone() })
     }
 
     fn is_initial(&self, mark: Mark, uses: &Uses) -> bool {
@@ -262,7 +262,7 @@ impl<'h> Versions<'h> {
                 let thin = !initial && uses.writes.is_empty();
                 let finish = uses.writes.first().and_then(finish);
                 let order = (!initial, thin, place(*mark), finish, op);
-                let sources = Sources { initial, writes: uses.writes.clone() };
+                let sources = VersionSources { initial, writes: uses.writes.clone() };
                 Some((order, VersionUses { op, sources, reads: uses.reads.clone() }))
             })
             .collect();
@@ -333,7 +333,7 @@ mod tests {
             .build();
         let versions = Versions::of(&history, Subject::Key(KeyId(0)));
         let sources = |read| versions.sources(OpId(read)).unwrap();
-        let from = |initial, writes: &[u32]| Sources {
+        let from = |initial, writes: &[u32]| VersionSources {
             initial,
             writes: writes.iter().copied().map(OpId).collect(),
         };

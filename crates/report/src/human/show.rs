@@ -7,7 +7,7 @@ use isolario_model::{Clock, History, KeyId, OpId, Outcome, SessionId, Stamp, Txn
 use super::{Human, Palette};
 use crate::names::{Names, counted, listed};
 use crate::printable::printable;
-use crate::show::{Sources, Subject, Versions};
+use crate::show::{Subject, VersionSources, Versions};
 use crate::wrap::wrap;
 
 /// More readers than this are counted.
@@ -147,7 +147,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn sources(&self, sources: &Sources, read: Option<OpId>) -> String {
+    fn sources(&self, sources: &VersionSources, read: Option<OpId>) -> String {
         let history = self.names.history();
         if sources.is_empty() {
             return "nobody: no transaction wrote it".to_owned();

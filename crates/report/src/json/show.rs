@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::op::{JsonOp, JsonValue};
 use super::{Json, outcome_name, session_label, write_line};
-use crate::show::{Sources, Subject, VersionUses, Versions};
+use crate::show::{Subject, VersionSources, VersionUses, Versions};
 
 impl Json {
     /// Writes what there is to show of a transaction, a key or a session as one line. The name is
@@ -154,7 +154,7 @@ impl<'a> Session<'a> {
 }
 
 /// Who wrote something; `init` for the initial state.
-fn origins(history: &History, sources: &Sources) -> Vec<String> {
+fn origins(history: &History, sources: &VersionSources) -> Vec<String> {
     let init = sources.initial.then(|| history.txn_label(TxnId::INIT));
     init.into_iter().chain(ids(history, &sources.writes)).collect()
 }
