@@ -15,7 +15,7 @@ use isolario_model::{
 
 use crate::involved::{InvolvedTxn, involved_with};
 use crate::report::Report;
-use crate::show::Versions;
+use crate::show::KeyVersions;
 
 /// A bug that a history shows: one anomaly, or several that are the same.
 ///
@@ -230,12 +230,12 @@ fn exact(report: &Report<'_>) -> bool {
 }
 
 /// Who wrote what pairs of reads saw: their evidence does not say.
-fn versions<'h>(history: &'h History, members: &[Member<'h>]) -> Versions<'h> {
+fn versions<'h>(history: &'h History, members: &[Member<'h>]) -> KeyVersions<'h> {
     let reads = members.iter().flat_map(|member| match member.anomaly.evidence {
         Evidence::Reads { first, second, .. } => vec![first, second],
         _ => Vec::new(),
     });
-    Versions::seen_by(history, reads)
+    KeyVersions::seen_by(history, reads)
 }
 
 /// What makes two anomalies candidates for being one bug.
@@ -265,7 +265,7 @@ struct Bug<'h> {
 impl<'h> Merge<'h> {
     /// Adds an anomaly to the bug that it is, or as a new one. The same transactions may do two wrong
     /// things on different keys; with a key in common, it is one thing.
-    fn add(&mut self, history: &'h History, versions: &Versions<'h>, member: Member<'h>) {
+    fn add(&mut self, history: &'h History, versions: &KeyVersions<'h>, member: Member<'h>) {
         let keys = all_keys(history, member.anomaly);
         let identities = identities(history, versions, member.anomaly);
         let alike = identities.iter().filter_map(|identity| self.by_identity.get(identity));
@@ -287,13 +287,13 @@ impl<'h> Merge<'h> {
         }
     }
 
-    fn into_findings(self, history: &'h History, versions: &Versions<'h>) -> Vec<Finding<'h>> {
+    fn into_findings(self, history: &'h History, versions: &KeyVersions<'h>) -> Vec<Finding<'h>> {
         self.bugs.into_iter().map(|bug| bug.into_finding(history, versions)).collect()
     }
 }
 
 impl<'h> Bug<'h> {
-    fn into_finding(mut self, history: &'h History, versions: &Versions<'h>) -> Finding<'h> {
+    fn into_finding(mut self, history: &'h History, versions: &KeyVersions<'h>) -> Finding<'h> {
         let of_levels = |of: fn(&Member<'_>) -> LevelSet| {
             self.members.iter().map(of).fold(LevelSet::default(), LevelSet::union)
         };
@@ -323,7 +323,7 @@ impl<'h> Bug<'h> {
 /// What an anomaly may share with another one that is the same bug. A cycle is known by its own
 /// transactions, too: who shows that versions are in this order is not part of it, since others may
 /// show it as well.
-fn identities(history: &History, versions: &Versions<'_>, anomaly: &Anomaly) -> Vec<Identity> {
+fn identities(history: &History, versions: &KeyVersions<'_>, anomaly: &Anomaly) -> Vec<Identity> {
     let in_order = |mut txns: Vec<TxnId>| {
         txns.sort_unstable();
         txns.dedup();

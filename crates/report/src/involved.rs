@@ -5,7 +5,7 @@ use isolario_model::{
     VersionOrder,
 };
 
-use crate::show::Versions;
+use crate::show::KeyVersions;
 use crate::words::{last_write, own_writes_between};
 
 /// A transaction that is part of an anomaly.
@@ -45,7 +45,7 @@ pub fn involved(history: &History, anomaly: &Anomaly) -> Vec<InvolvedTxn> {
 pub(crate) fn involved_with(
     history: &History,
     anomaly: &Anomaly,
-    versions: &Versions<'_>,
+    versions: &KeyVersions<'_>,
 ) -> Vec<InvolvedTxn> {
     let mut gathered = gather(history, anomaly);
     if let Evidence::Reads { first, second, .. } = anomaly.evidence {

@@ -88,7 +88,7 @@ pub use provenance::{Provenance, Utc, shell_word};
 pub use report::{
     HistoryName, HistorySize, LostCommitsResult, Renderer, Report, StatedOrderEffect, Timing,
 };
-pub use show::{Subject, VersionSources, VersionUses, Versions};
+pub use show::{KeyVersions, Subject, VersionSources, VersionUses};
 pub use stats::StatsReport;
 pub use summary::Summary;
 pub use txn_facts::TxnFacts;

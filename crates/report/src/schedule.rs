@@ -2,7 +2,7 @@
 
 use isolario_model::{Clock, History, Op, OpId, SessionId, TxnId};
 
-use crate::show::Versions;
+use crate::show::KeyVersions;
 
 /// More sessions do not fit beside each other.
 const MOST_SESSIONS: usize = 6;
@@ -124,7 +124,7 @@ fn in_order(history: &History, steps: &[Step]) -> Vec<Step> {
             _ => None,
         })
         .collect();
-    let versions = Versions::seen_by(history, reads.iter().map(|(_, read)| *read));
+    let versions = KeyVersions::seen_by(history, reads.iter().map(|(_, read)| *read));
     let mut missed: Vec<(usize, usize)> = Vec::new();
     for (at, read) in reads {
         let sources = versions.sources(read).map(|sources| sources.writes).unwrap_or_default();

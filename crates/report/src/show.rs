@@ -132,14 +132,14 @@ pub struct VersionUses {
 
 /// The versions of the keys that a subject is about.
 #[derive(Debug)]
-pub struct Versions<'h> {
+pub struct KeyVersions<'h> {
     history: &'h History,
     uses: BTreeMap<(KeyId, Mark), Uses>,
 }
 
-impl<'h> Versions<'h> {
+impl<'h> KeyVersions<'h> {
     /// The versions of a key, or of the keys that a transaction uses.
-    pub fn of(history: &'h History, subject: Subject) -> Versions<'h> {
+    pub fn of(history: &'h History, subject: Subject) -> KeyVersions<'h> {
         let mut wanted = vec![false; history.key_count()];
         match subject {
             Subject::Key(key) => wanted[key.index()] = true,
@@ -149,7 +149,7 @@ impl<'h> Versions<'h> {
             }
             Subject::Session(_) => {}
         }
-        let mut versions = Versions { history, uses: BTreeMap::new() };
+        let mut versions = KeyVersions { history, uses: BTreeMap::new() };
         for (op, key) in history.op_keys().iter().enumerate() {
             if wanted.get(key.index()).is_some_and(|wanted| *wanted) {
                 versions.add(OpId::at(op), *key);
@@ -159,7 +159,7 @@ impl<'h> Versions<'h> {
     }
 
     /// The versions that some reads saw, and nothing of who else read them.
-    pub fn seen_by(history: &'h History, reads: impl Iterator<Item = OpId>) -> Versions<'h> {
+    pub fn seen_by(history: &'h History, reads: impl Iterator<Item = OpId>) -> KeyVersions<'h> {
         let mut uses: BTreeMap<(KeyId, Mark), Uses> = BTreeMap::new();
         for read in reads {
             if let (Some(key), (Some(mark), _)) = (history.op(read).key(), marks(history, read)) {
@@ -167,7 +167,7 @@ impl<'h> Versions<'h> {
             }
         }
         if uses.is_empty() {
-            return Versions { history, uses };
+            return KeyVersions { history, uses };
         }
         let mut wanted = vec![false; history.key_count()];
         uses.keys().for_each(|(key, _)| wanted[key.index()] = true);
@@ -179,7 +179,7 @@ impl<'h> Versions<'h> {
                 uses.writes.push(OpId::at(op));
             }
         }
-        Versions { history, uses }
+        KeyVersions { history, uses }
     }
 
     /// Everyone who wrote one of them.
@@ -331,7 +331,7 @@ mod tests {
             .session()
             .txn(&[w("x", 1)])
             .build();
-        let versions = Versions::of(&history, Subject::Key(KeyId(0)));
+        let versions = KeyVersions::of(&history, Subject::Key(KeyId(0)));
         let sources = |read| versions.sources(OpId(read)).unwrap();
         let from = |initial, writes: &[u32]| VersionSources {
             initial,
@@ -364,13 +364,13 @@ mod tests {
             .txn(&[Op::ReadList { key: l, elements: Some(&[int(1), int(2)]) }])
             .txn(&[Op::ReadList { key: l, elements: Some(&[]) }])
             .build();
-        let lists = Versions::of(&history, Subject::Key(KeyId(0)));
+        let lists = KeyVersions::of(&history, Subject::Key(KeyId(0)));
         assert_eq!(lists.readers(OpId(0)), Some(vec![]));
         assert_eq!(lists.readers(OpId(2)), Some(vec![OpId(4)]));
         assert!(lists.sources(OpId(5)).unwrap().initial);
         let order: Vec<_> = lists.of_key(KeyId(0)).iter().map(|version| version.op.0).collect();
         assert_eq!(order, [5, 0, 2]);
-        let conditional = Versions::of(&history, Subject::Key(KeyId(1)));
+        let conditional = KeyVersions::of(&history, Subject::Key(KeyId(1)));
         assert!(conditional.sources(OpId(1)).unwrap().initial);
         assert_eq!(conditional.readers(OpId(1)), Some(vec![OpId(3)]));
         assert_eq!(conditional.readers(OpId(3)), None);

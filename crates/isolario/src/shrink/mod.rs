@@ -40,7 +40,7 @@ use isolario_check::{CheckOptions, Checker};
 use isolario_model::{
     Anomaly, AnomalyKind, History, HistoryPart, Level, LevelResult, OpId, SinkError, TxnId, Verdict,
 };
-use isolario_report::{Report, Versions, involved};
+use isolario_report::{KeyVersions, Report, involved};
 
 /// How many steps back along what was read it takes to explain an anomaly, at most.
 const ROUNDS: usize = 4;
@@ -331,7 +331,7 @@ impl Shrinker {
             }
             let before = about.len();
             let reads = about.iter().flat_map(|txn| history.txn_ops(*txn));
-            about.extend(Versions::seen_by(history, reads).writers());
+            about.extend(KeyVersions::seen_by(history, reads).writers());
             if about.len() == before || about.len() > history.txn_count() / 2 || self.is_late() {
                 break;
             }

@@ -7,7 +7,7 @@ use isolario_model::{Clock, History, KeyId, OpId, Outcome, SessionId, Stamp, Txn
 use super::{Human, Palette};
 use crate::names::{Names, counted, listed};
 use crate::printable::printable;
-use crate::show::{Subject, VersionSources, Versions};
+use crate::show::{KeyVersions, Subject, VersionSources};
 use crate::wrap::wrap;
 
 /// More readers than this are counted.
@@ -23,7 +23,7 @@ impl Human {
     ) -> io::Result<()> {
         let page = Page {
             names: Names::new(history),
-            versions: Versions::of(history, subject),
+            versions: KeyVersions::of(history, subject),
             palette: Palette::of(self.style, self.width()),
         };
         match subject {
@@ -36,7 +36,7 @@ impl Human {
 
 struct Page<'h> {
     names: Names<'h>,
-    versions: Versions<'h>,
+    versions: KeyVersions<'h>,
     palette: Palette,
 }
 

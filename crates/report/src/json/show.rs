@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::op::{JsonOp, JsonValue};
 use super::{Json, outcome_name, session_label, write_line};
-use crate::show::{Subject, VersionSources, VersionUses, Versions};
+use crate::show::{KeyVersions, Subject, VersionSources, VersionUses};
 
 impl Json {
     /// Writes what there is to show of a transaction, a key or a session as one line. The name is
@@ -19,7 +19,7 @@ impl Json {
         subject: Subject,
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
-        let versions = Versions::of(history, subject);
+        let versions = KeyVersions::of(history, subject);
         let shown = match subject {
             Subject::Transaction(txn) => Shown::Transaction(Txn::of(history, &versions, txn)),
             Subject::Key(key) => Shown::Key(Key::of(history, &versions, key)),
@@ -98,7 +98,7 @@ struct Session<'a> {
 }
 
 impl<'a> Txn<'a> {
-    fn of(history: &'a History, versions: &Versions<'a>, txn: TxnId) -> Self {
+    fn of(history: &'a History, versions: &KeyVersions<'a>, txn: TxnId) -> Self {
         let stamp = |Stamp { physical, logical }| [physical, logical];
         Txn {
             id: history.txn_label(txn),
@@ -117,7 +117,7 @@ impl<'a> Txn<'a> {
 }
 
 impl<'a> ShownOp<'a> {
-    fn of(history: &'a History, versions: &Versions<'a>, op: OpId) -> Self {
+    fn of(history: &'a History, versions: &KeyVersions<'a>, op: OpId) -> Self {
         ShownOp {
             op: JsonOp::of(history, op),
             sql: history.op_sql(op),
@@ -128,7 +128,7 @@ impl<'a> ShownOp<'a> {
 }
 
 impl<'a> Key<'a> {
-    fn of(history: &'a History, versions: &Versions<'a>, key: KeyId) -> Self {
+    fn of(history: &'a History, versions: &KeyVersions<'a>, key: KeyId) -> Self {
         let version = |VersionUses { op, sources, reads }: VersionUses| Version {
             op: JsonOp::of(history, op),
             written_by: origins(history, &sources),
@@ -142,7 +142,7 @@ impl<'a> Key<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn of(history: &'a History, versions: &Versions<'a>, session: SessionId) -> Self {
+    fn of(history: &'a History, versions: &KeyVersions<'a>, session: SessionId) -> Self {
         Session {
             session: session_label(history, session),
             transactions: history

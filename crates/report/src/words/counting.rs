@@ -11,7 +11,7 @@ use isolario_model::{Anomaly, Evidence, Level, Op, OpId, Outcome, TxnId};
 use super::observed::last_write;
 use crate::involved::involved;
 use crate::names::{Names, listed};
-use crate::show::Versions;
+use crate::show::KeyVersions;
 
 /// The argument by counting, in a sentence; none where counting does not tell.
 pub(super) fn summary(names: Names<'_>, anomaly: &Anomaly) -> Option<String> {
@@ -23,7 +23,7 @@ pub(super) fn summary(names: Names<'_>, anomaly: &Anomaly) -> Option<String> {
     }
     let history = names.history();
     let reads: Vec<OpId> = updates(names, anomaly);
-    let versions = Versions::seen_by(history, reads.iter().copied());
+    let versions = KeyVersions::seen_by(history, reads.iter().copied());
     // By what was read: the same sources are the same value of the same key.
     let mut by_sources: BTreeMap<(bool, Vec<TxnId>), BTreeMap<TxnId, OpId>> = BTreeMap::new();
     for read in reads {
