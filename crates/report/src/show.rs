@@ -23,7 +23,7 @@ pub enum Subject {
 
 impl Subject {
     /// The word that stands before a name to say what it is the name of.
-    pub fn word(self) -> &'static str {
+    pub fn kind_name(self) -> &'static str {
         match self {
             Subject::Transaction(_) => "txn",
             Subject::Key(_) => "key",
@@ -39,7 +39,7 @@ impl Subject {
             _ => (None, typed),
         };
         let mut found: Vec<Subject> = Subject::all(history)
-            .filter(|subject| word.is_none_or(|word| word == subject.word()))
+            .filter(|subject| word.is_none_or(|word| word == subject.kind_name()))
             .filter(|subject| subject.is_called(history, name))
             .collect();
         if found.is_empty() && word.is_some() {

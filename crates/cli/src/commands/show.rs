@@ -45,9 +45,9 @@ fn find(history: &History, typed: &str, file: &str) -> Result<Vec<Subject>, Fail
         let failure = Failure::new(format!("{file} has no transaction, key or session `{typed}`"));
         return Err(failure.with_hint(suggestion(history, typed)));
     };
-    if found.iter().any(|other| other.word() != first.word()) {
+    if found.iter().any(|other| other.kind_name() != first.kind_name()) {
         let mut meanings: Vec<String> =
-            found.iter().map(|subject| format!("`{} {typed}`", subject.word())).collect();
+            found.iter().map(|subject| format!("`{} {typed}`", subject.kind_name())).collect();
         meanings.dedup();
         return Err(Failure::new(format!("`{typed}` is ambiguous"))
             .with_hint(format!("use one of: {}", meanings.join(", "))));
