@@ -86,7 +86,7 @@ pub(crate) enum Mark {
     /// A list without elements.
     Empty,
     /// The word of the version, or of the last element of a list.
-    Word(u64),
+    Version(u64),
 }
 
 /// Who wrote a version and who read it, in the order of the history.
@@ -224,10 +224,10 @@ impl<'h> KeyVersions<'h> {
             (_, Mark::Empty) => true,
             (Initial::None, _) => false,
             (Initial::Unwritten, _) => uses.writes.is_empty(),
-            (Initial::UnlessWritten(_), Mark::Word(word)) => {
+            (Initial::UnlessWritten(_), Mark::Version(word)) => {
                 is_word(word) && uses.writes.is_empty()
             }
-            (_, Mark::Word(word)) => is_word(word),
+            (_, Mark::Version(word)) => is_word(word),
         }
     }
 
@@ -248,10 +248,10 @@ impl<'h> KeyVersions<'h> {
         let pool = self.history.list_pool(key);
         let place = |mark: Mark| {
             pool.iter()
-                .position(|element| Mark::Word(element.to_bits()) == mark)
+                .position(|element| Mark::Version(element.to_bits()) == mark)
                 .unwrap_or(pool.len())
         };
-        let all = (key, Mark::Empty)..=(key, Mark::Word(u64::MAX));
+        let all = (key, Mark::Empty)..=(key, Mark::Version(u64::MAX));
         let mut versions: Vec<_> = self
             .uses
             .range(all)
@@ -274,8 +274,8 @@ impl<'h> KeyVersions<'h> {
 /// The versions that an operation read and wrote, as far as it is known that it did. A list is known
 /// by its last element. Rows that a predicate found are not followed.
 pub(crate) fn marks(history: &History, op: OpId) -> (Option<Mark>, Option<Mark>) {
-    let word = |value: ValueId| Some(Mark::Word(value.to_bits()));
-    let version = Some(Mark::Word(history.encoded_version(op)));
+    let word = |value: ValueId| Some(Mark::Version(value.to_bits()));
+    let version = Some(Mark::Version(history.encoded_version(op)));
     match history.op(op) {
         Op::Read { value: Some(_), .. } => (version, None),
         Op::Write { .. } | Op::Delete { .. } | Op::Append { .. } => (None, version),
