@@ -63,7 +63,7 @@ fn transactions(names: Names<'_>, involved: &[InvolvedTxn]) -> String {
             ops.push(format!("… {}", counted(part.omitted as u64, "more operation")));
         }
         let time = text(facts.time.as_deref().unwrap_or_default());
-        rows.push([name.clone(), text(&facts.place), time, ops.join(" ")]);
+        rows.push([name.clone(), text(&facts.origin), time, ops.join(" ")]);
         for (label, note) in facts.notes().iter().filter(|(label, _)| *label != "time") {
             let _ = writeln!(details, "\n- {name}, {label}: {}", code(note));
         }

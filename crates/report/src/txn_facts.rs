@@ -12,7 +12,7 @@ use crate::words::Times;
 #[non_exhaustive]
 pub struct TxnFacts<'h> {
     /// Its session, its line and how it ended, where it did not commit: `session 3, line 7, aborted`.
-    pub place: String,
+    pub origin: String,
     /// When it ran: `at 1.204 s, for 3 ms`, since the history began.
     pub time: Option<String>,
     /// The error that ended it, as the database gave it.
@@ -32,7 +32,7 @@ impl<'h> TxnFacts<'h> {
     pub fn of(names: Names<'h>, txn: TxnId, first: i64) -> TxnFacts<'h> {
         let history = names.history();
         TxnFacts {
-            place: place(names, txn),
+            origin: place(names, txn),
             time: Times::of(history, txn, first).in_words(),
             error: history.error(txn),
             snapshot: history.snapshot(txn),

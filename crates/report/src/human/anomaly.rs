@@ -115,9 +115,10 @@ fn transactions(
         .map(|part| (names.txn(part.txn), TxnFacts::of(names, part.txn, began)))
         .collect();
     let name_width = heads.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let where_width = heads.iter().map(|(_, facts)| facts.place.chars().count()).max().unwrap_or(0);
+    let where_width =
+        heads.iter().map(|(_, facts)| facts.origin.chars().count()).max().unwrap_or(0);
     for (part, (name, facts)) in listed.iter().zip(&heads) {
-        let place = &facts.place;
+        let place = &facts.origin;
         let first = format!("  {name:name_width$}  {place:where_width$}  ");
         let rest = " ".repeat(first.chars().count());
         let text = wrap(&operations(names, part), palette.width, &first, &rest);
