@@ -32,7 +32,7 @@ impl<'h> TxnFacts<'h> {
     pub fn of(names: Names<'h>, txn: TxnId, first: i64) -> TxnFacts<'h> {
         let history = names.history();
         TxnFacts {
-            origin: place(names, txn),
+            origin: origin(names, txn),
             time: Times::of(history, txn, first).in_words(),
             error: history.error(txn),
             snapshot: history.snapshot(txn),
@@ -59,7 +59,7 @@ impl<'h> TxnFacts<'h> {
     }
 }
 
-fn place(names: Names<'_>, txn: TxnId) -> String {
+fn origin(names: Names<'_>, txn: TxnId) -> String {
     let history = names.history();
     let line = history.line(txn).map_or(String::new(), |line| format!(", line {line}"));
     let outcome = match history.outcome(txn) {
