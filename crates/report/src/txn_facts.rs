@@ -4,7 +4,7 @@ use isolario_model::{History, OpId, Outcome, Stamp, TxnId};
 
 use crate::names::Names;
 use crate::printable::printable;
-use crate::words::Times;
+use crate::words::TxnTimes;
 
 /// What is known of a transaction besides its operations. Every renderer shows all of it: whoever
 /// mends a database asks for it first.
@@ -33,7 +33,7 @@ impl<'h> TxnFacts<'h> {
         let history = names.history();
         TxnFacts {
             origin: origin(names, txn),
-            time: Times::of(history, txn, first).in_words(),
+            time: TxnTimes::of(history, txn, first).in_words(),
             error: history.error(txn),
             snapshot: history.snapshot(txn),
             db_start: history.db_start(txn),

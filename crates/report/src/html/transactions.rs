@@ -9,7 +9,7 @@ use crate::involved::InvolvedTxn;
 use crate::marks::Linked;
 use crate::names::{Names, counted};
 use crate::printable::printable;
-use crate::words::{Times, began, in_time};
+use crate::words::{TxnTimes, began, in_time};
 use crate::xml::Escaped;
 
 /// How many rows and steps stand in the open; the others are folded.
@@ -81,7 +81,7 @@ fn row(names: Names<'_>, part: &InvolvedTxn, first: i64, out: &mut dyn Write) ->
 
 /// From when to when, counted from the beginning of the history.
 fn interval(history: &History, txn: TxnId, first: i64) -> String {
-    let words = Times::of(history, txn, first).in_words();
+    let words = TxnTimes::of(history, txn, first).in_words();
     match history.has_times() {
         true => format!("<td class=\"when\">{}</td>", words.unwrap_or_default()),
         false => String::new(),

@@ -34,7 +34,7 @@ pub use naming::{
 pub use no_answer::{why_no_answer, why_not_applicable, why_searched};
 #[cfg(feature = "html")]
 pub use run::{product, stopped_because, test_name, tested};
-pub use times::{Times, began, duration, in_time};
+pub use times::{TxnTimes, began, duration, in_time};
 pub use verdict::verdict;
 
 pub(crate) use alike::alike;

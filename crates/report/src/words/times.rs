@@ -10,7 +10,7 @@ const MOST_IN_TIME: usize = 12;
 /// When a transaction began and ended, as the history has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Times {
+pub struct TxnTimes {
     /// When it began: nanoseconds since the first transaction of the history began, or the number of
     /// an event.
     pub start: Option<i64>,
@@ -20,16 +20,16 @@ pub struct Times {
     pub clock: Clock,
 }
 
-impl Times {
+impl TxnTimes {
     /// Those of a transaction; `first` is when the history began.
-    pub fn of(history: &History, txn: TxnId, first: i64) -> Times {
+    pub fn of(history: &History, txn: TxnId, first: i64) -> TxnTimes {
         let clock = history.clock();
         let since = |time: i64| match clock {
             Clock::Nanoseconds => time.saturating_sub(first),
             _ => time,
         };
         let (start, finish) = (history.start(txn).map(since), history.finish(txn).map(since));
-        Times { start, finish, clock }
+        TxnTimes { start, finish, clock }
     }
 
     /// In words: `at 1.204 s, for 3 ms`; nothing where the history has no times.
