@@ -33,7 +33,7 @@ impl<'h> TxnFacts<'h> {
         let history = names.history();
         TxnFacts {
             origin: origin(names, txn),
-            time: TxnTimes::of(history, txn, first).in_words(),
+            time: TxnTimes::of(history, txn, first).describe(),
             error: history.error(txn),
             snapshot: history.snapshot(txn),
             db_start: history.db_start(txn),

@@ -81,7 +81,7 @@ fn row(names: Names<'_>, part: &InvolvedTxn, first: i64, out: &mut dyn Write) ->
 
 /// From when to when, counted from the beginning of the history.
 fn interval(history: &History, txn: TxnId, first: i64) -> String {
-    let words = TxnTimes::of(history, txn, first).in_words();
+    let words = TxnTimes::of(history, txn, first).describe();
     match history.has_times() {
         true => format!("<td class=\"when\">{}</td>", words.unwrap_or_default()),
         false => String::new(),

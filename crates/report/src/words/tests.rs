@@ -228,10 +228,10 @@ fn transactions_lie_in_time_as_people_say_it() {
     );
     assert_eq!(in_time(names, &[all[3], all[0]]), ["T4 began 10 ms after T1 had ended"]);
     let first = began(&history);
-    let when = |txn: TxnId| TxnTimes::of(&history, txn, first).in_words().unwrap();
+    let when = |txn: TxnId| TxnTimes::of(&history, txn, first).describe().unwrap();
     assert_eq!(when(all[1]), "at 5 ms, for 7 ms");
     assert_eq!(when(all[2]), "from 15 ms on");
-    assert_eq!(TxnTimes::of(&registers(), TxnId(0), 0).in_words(), None);
+    assert_eq!(TxnTimes::of(&registers(), TxnId(0), 0).describe(), None);
     assert!(in_time(Names::new(&registers()), &[TxnId(0), TxnId(1)]).is_empty());
 }
 

@@ -33,7 +33,7 @@ impl TxnTimes {
     }
 
     /// In words: `at 1.204 s, for 3 ms`; nothing where the history has no times.
-    pub fn in_words(&self) -> Option<String> {
+    pub fn describe(&self) -> Option<String> {
         match (self.clock, self.start, self.finish) {
             (_, None, None) => None,
             (Clock::Nanoseconds, Some(start), Some(finish)) => {
