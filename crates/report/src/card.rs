@@ -10,9 +10,9 @@ use crate::markdown::{block, code, table, text};
 use crate::names::{Names, counted};
 use crate::txn_facts::TxnFacts;
 use crate::words::{
-    HOW_TO_READ_CASES, Step, acknowledged, advice, alike, asked_for, began, breaks, capitalised,
-    case, down_in_words, happened, in_time, other_names_of_finding, refutation, supposed, title_of,
-    told,
+    ArgumentStep, HOW_TO_READ_CASES, acknowledged, advice, alike, asked_for, began, breaks,
+    capitalised, case, down_in_words, happened, in_time, other_names_of_finding, refutation,
+    supposed, title_of, told,
 };
 
 /// How many cases are spelt out.
@@ -179,7 +179,7 @@ fn cycle_of(names: Names<'_>, edges: &[Edge]) -> String {
 }
 
 /// Numbered steps, as deep as `told` goes, which is not far.
-fn steps(steps_of: &[Step], names: Names<'_>, depth: usize, out: &mut String) {
+fn steps(steps_of: &[ArgumentStep], names: Names<'_>, depth: usize, out: &mut String) {
     let indent = " ".repeat(3 * depth);
     for (number, step) in (1..).zip(steps_of) {
         let key = step.key.map_or(String::new(), |key| format!(" {}", names.key(key)));

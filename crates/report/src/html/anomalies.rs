@@ -18,7 +18,7 @@ use crate::picture::{Picture, Shown};
 use crate::report::Report;
 use crate::svg;
 use crate::words::{
-    HOW_TO_READ_CASES, Step, advice, alike, asked_for, breaks, capitalised, case, happened,
+    ArgumentStep, HOW_TO_READ_CASES, advice, alike, asked_for, breaks, capitalised, case, happened,
     other_names_of_finding, summary, supposed, title, told,
 };
 use crate::xml::Escaped;
@@ -329,7 +329,7 @@ fn cycle_steps(names: Names<'_>, edges: &[Edge], out: &mut dyn Write) -> io::Res
 }
 
 /// Numbered steps. Of many, those in the middle are folded.
-fn steps(names: Names<'_>, steps: &[Step], out: &mut dyn Write) -> io::Result<()> {
+fn steps(names: Names<'_>, steps: &[ArgumentStep], out: &mut dyn Write) -> io::Result<()> {
     let count = steps.len();
     let (start, rest) = steps.split_at(if count > MOST_OPEN { MOST_OPEN / 2 } else { count });
     let (middle, end) = rest.split_at(rest.len() - rest.len().min(MOST_OPEN / 2));
@@ -344,7 +344,12 @@ fn steps(names: Names<'_>, steps: &[Step], out: &mut dyn Write) -> io::Result<()
 }
 
 /// What steps rest on can be folded away. As deep as `told` goes, which is not far.
-fn list(names: Names<'_>, first: usize, steps_of: &[Step], out: &mut dyn Write) -> io::Result<()> {
+fn list(
+    names: Names<'_>,
+    first: usize,
+    steps_of: &[ArgumentStep],
+    out: &mut dyn Write,
+) -> io::Result<()> {
     writeln!(out, "<ol class=\"argument\" start=\"{first}\">")?;
     for step in steps_of {
         let about = step.key.map_or(String::new(), |key| format!(" {}", names.key(key)));

@@ -11,7 +11,7 @@ use crate::names::{Names, counted};
 use crate::printable::printable;
 use crate::txn_facts::TxnFacts;
 use crate::words::{
-    HOW_TO_READ_CASES, Step, advice, alike, asked_for, breaks, capitalised, case, happened,
+    ArgumentStep, HOW_TO_READ_CASES, advice, alike, asked_for, breaks, capitalised, case, happened,
     in_time, other_names_of_finding, refutation, supposed, title_of, told,
 };
 use crate::wrap::wrap;
@@ -205,7 +205,7 @@ fn cases(
 /// which is not far.
 fn steps(
     names: Names<'_>,
-    steps_of: &[Step],
+    steps_of: &[ArgumentStep],
     indent: &str,
     palette: &Palette,
     out: &mut dyn io::Write,

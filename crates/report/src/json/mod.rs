@@ -28,7 +28,7 @@ use crate::provenance::{Provenance, Utc};
 use crate::report::{HistoryName, HistorySize, LostCommitsResult, Renderer, Report};
 use crate::summary::Summary;
 use crate::txn_facts::TxnFacts;
-use crate::words::{Step, argument, in_time, stated, summary, why_no_answer, why_searched};
+use crate::words::{ArgumentStep, argument, in_time, stated, summary, why_no_answer, why_searched};
 use op::{JsonOp, JsonValue};
 use summary::JsonSummary;
 
@@ -510,9 +510,9 @@ fn outcome_name(outcome: Outcome) -> &'static str {
 }
 
 impl<'a> JsonEdge<'a> {
-    fn list(names: Names<'a>, steps: Vec<Step>) -> Vec<Self> {
+    fn list(names: Names<'a>, steps: Vec<ArgumentStep>) -> Vec<Self> {
         let id = |txn: TxnId| names.history().txn_label(txn);
-        let edge = |step: Step| JsonEdge {
+        let edge = |step: ArgumentStep| JsonEdge {
             from: id(step.from),
             to: id(step.to),
             kind: step.kind.name(),

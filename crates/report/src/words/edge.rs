@@ -16,7 +16,7 @@ const DEEPEST: usize = 4;
 /// One step of an argument: an edge, and why it must be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Step {
+pub struct ArgumentStep {
     /// The earlier transaction.
     pub from: TxnId,
     /// The later one.
@@ -28,23 +28,23 @@ pub struct Step {
     /// Why, in a sentence.
     pub sentence: String,
     /// The steps that the sentence rests on, where it rests on others.
-    pub because: Vec<Step>,
+    pub because: Vec<ArgumentStep>,
     /// What those steps come to, where they show that the opposite is impossible.
     pub conclusion: Option<String>,
 }
 
 /// The argument that edges make, step by step.
-pub fn argument(names: Names<'_>, edges: &[Edge]) -> Vec<Step> {
+pub fn argument(names: Names<'_>, edges: &[Edge]) -> Vec<ArgumentStep> {
     steps(names, edges, 0)
 }
 
 /// Why an edge must be there.
-pub fn explain(names: Names<'_>, edge: &Edge) -> Step {
+pub fn explain(names: Names<'_>, edge: &Edge) -> ArgumentStep {
     step(names, edge, 0)
 }
 
 /// The argument as people are told it: what was shown once is not shown again.
-pub(crate) fn told(names: Names<'_>, edges: &[Edge]) -> Vec<Step> {
+pub(crate) fn told(names: Names<'_>, edges: &[Edge]) -> Vec<ArgumentStep> {
     let mut argument = folded(names, argument(names, edges));
     shorten(&mut argument, &mut Vec::new());
     argument
@@ -52,7 +52,7 @@ pub(crate) fn told(names: Names<'_>, edges: &[Edge]) -> Vec<Step> {
 
 /// The argument of a cycle as people are told it, and the contradiction that it ends in. Nothing where
 /// there is no cycle.
-pub(crate) fn refutation(names: Names<'_>, edges: &[Edge]) -> Option<(Vec<Step>, String)> {
+pub(crate) fn refutation(names: Names<'_>, edges: &[Edge]) -> Option<(Vec<ArgumentStep>, String)> {
     let first = edges.first()?;
     Some(match &first.reason {
         // Nobody needs to be told that the beginning comes first.
@@ -66,8 +66,8 @@ pub(crate) fn refutation(names: Names<'_>, edges: &[Edge]) -> Option<(Vec<Step>,
 
 /// Puts steps along one session together: where one transaction comes long before another in their
 /// session, nobody wants to read of each one between them.
-fn folded(names: Names<'_>, steps: Vec<Step>) -> Vec<Step> {
-    let mut folded: Vec<(Step, usize)> = Vec::with_capacity(steps.len());
+fn folded(names: Names<'_>, steps: Vec<ArgumentStep>) -> Vec<ArgumentStep> {
+    let mut folded: Vec<(ArgumentStep, usize)> = Vec::with_capacity(steps.len());
     for mut step in steps {
         step.because = self::folded(names, step.because);
         match folded.last_mut() {
@@ -78,25 +78,25 @@ fn folded(names: Names<'_>, steps: Vec<Step>) -> Vec<Step> {
             _ => folded.push((step, 1)),
         }
     }
-    let told = |(step, length): (Step, usize)| match length {
+    let told = |(step, length): (ArgumentStep, usize)| match length {
         1 => step,
         length => {
             let (from, to) = (names.txn(step.from), names.txn(step.to));
             let session = names.session(step.to);
             let sentence =
                 format!("{to} comes {length} transactions after {from} in session {session}");
-            Step { sentence, ..step }
+            ArgumentStep { sentence, ..step }
         }
     };
     folded.into_iter().map(told).collect()
 }
 
-fn is_along_session(step: &Step) -> bool {
+fn is_along_session(step: &ArgumentStep) -> bool {
     step.kind == EdgeKind::Session
 }
 
 /// Drops what stands behind steps that came before. Arguments go no deeper than `DEEPEST`.
-fn shorten(steps: &mut [Step], shown: &mut Vec<(TxnId, TxnId, String)>) {
+fn shorten(steps: &mut [ArgumentStep], shown: &mut Vec<(TxnId, TxnId, String)>) {
     for step in steps.iter_mut().filter(|step| !step.because.is_empty()) {
         let gist = (step.from, step.to, step.sentence.clone());
         if shown.contains(&gist) {
@@ -110,11 +110,11 @@ fn shorten(steps: &mut [Step], shown: &mut Vec<(TxnId, TxnId, String)>) {
     }
 }
 
-fn steps(names: Names<'_>, edges: &[Edge], depth: usize) -> Vec<Step> {
+fn steps(names: Names<'_>, edges: &[Edge], depth: usize) -> Vec<ArgumentStep> {
     edges.iter().map(|edge| step(names, edge, depth)).collect()
 }
 
-fn step(names: Names<'_>, edge: &Edge, depth: usize) -> Step {
+fn step(names: Names<'_>, edge: &Edge, depth: usize) -> ArgumentStep {
     let mut sentence = sentence(names, edge);
     let support = edge.reason.support();
     let because = if depth < DEEPEST {
@@ -129,7 +129,7 @@ fn step(names: Names<'_>, edge: &Edge, depth: usize) -> Step {
         .filter(|_| !because.is_empty())
         .map(|first| format!("then {} would come before itself", names.txn(first.from)));
     let Edge { from, to, ref reason } = *edge;
-    Step { from, to, kind: reason.kind(), key: reason.key(), sentence, because, conclusion }
+    ArgumentStep { from, to, kind: reason.kind(), key: reason.key(), sentence, because, conclusion }
 }
 
 /// The first edge of the cycle that refutes the opposite, where that is the reason.

@@ -26,7 +26,7 @@ mod verdict;
 pub use anomaly::summary;
 pub use consequence::{advice, consequence};
 pub use contention::too_few_overlapped;
-pub use edge::{Step, argument, explain};
+pub use edge::{ArgumentStep, argument, explain};
 pub use level::applies_to;
 pub use naming::{
     level_name, other_names, other_names_of, other_names_of_finding, rules_out, title, title_of,

@@ -53,7 +53,7 @@ fn visible(rule: Level, path: Vec<Edge>) -> Reason {
     Reason::Visible { rule, key: X, reader: TxnId(2), read: OpId(4), path }
 }
 
-fn shown(steps: &[Step], indent: &str, lines: &mut Vec<String>) {
+fn shown(steps: &[ArgumentStep], indent: &str, lines: &mut Vec<String>) {
     for step in steps {
         lines.push(format!("{indent}[{}] {}", step.kind.name(), step.sentence));
         shown(&step.because, &format!("{indent}    "), lines);
