@@ -83,12 +83,12 @@ pub(crate) struct Files<'c> {
     /// The suites so far.
     junit: Vec<u8>,
     /// The page on several histories so far.
-    page: html::Collection,
+    page: html::ReportCollection,
 }
 
 impl<'c> Files<'c> {
     pub(crate) fn new(config: &'c ReportFiles) -> Files<'c> {
-        let page = html::Collection::for_histories(config.histories);
+        let page = html::ReportCollection::for_histories(config.histories);
         Files { config, junit: Vec::new(), page }
     }
 

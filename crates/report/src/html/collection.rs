@@ -16,7 +16,7 @@ use crate::xml::Escaped;
 /// A page that grows by a history at a time and can be written after each. What is behind the table is what
 /// a page on one history has; all of them together are about as large as one such page may become.
 #[derive(Debug, Default)]
-pub struct Collection {
+pub struct ReportCollection {
     /// How many histories are expected.
     expected: usize,
     rows: Vec<Row>,
@@ -36,10 +36,10 @@ struct Row {
     kinds: BTreeMap<AnomalyKind, u64>,
 }
 
-impl Collection {
+impl ReportCollection {
     /// A page for so many histories.
-    pub fn for_histories(expected: usize) -> Collection {
-        Collection { expected, ..Collection::default() }
+    pub fn for_histories(expected: usize) -> ReportCollection {
+        ReportCollection { expected, ..ReportCollection::default() }
     }
 
     /// Adds the report on a history, and on the run that recorded it where there was one.

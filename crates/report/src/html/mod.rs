@@ -32,7 +32,7 @@ use crate::xml::Escaped;
 use anomalies::Chosen;
 use embed::{Embedded, PAGE};
 
-pub use collection::Collection;
+pub use collection::ReportCollection;
 
 const PICTURE_STYLE: &str = include_str!("assets/picture.css");
 const STYLE: &str = include_str!("assets/report.css");
