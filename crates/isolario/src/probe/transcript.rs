@@ -26,7 +26,11 @@ pub(super) fn of(script: &Script, play: &Play) -> Transcript {
             _ => continue,
         };
         let is_surprise = matches!(event, Event::Answered(step) if surprises.contains(step));
-        lines.push(TranscriptLine { session: script.steps[step].session, words, is_surprise });
+        lines.push(TranscriptLine {
+            session: script.steps[step].session,
+            text: words,
+            is_surprise,
+        });
     }
     Transcript { sessions: script.sessions.clone(), lines }
 }

@@ -104,7 +104,7 @@ fn postgres() {
     assert_eq!(at("serializable", "write-skew"), "aborts 40001");
     let skew = table.probes.iter().find(|probe| probe.name == "write-skew").unwrap();
     let last = skew.results[2].transcript.lines.last().unwrap();
-    assert!(last.words.starts_with("commit → fails"), "{}", last.words);
+    assert!(last.text.starts_with("commit → fails"), "{}", last.text);
     assert_eq!(in_effect(&table, "repeatable-read"), [Level::StrongSnapshotIsolation]);
     let serializable = [Level::StrongSnapshotIsolation, Level::StrongRepeatableRead];
     assert_eq!(in_effect(&table, "serializable"), serializable);

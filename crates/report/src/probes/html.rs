@@ -143,7 +143,7 @@ fn transcript(transcript: &Transcript, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<div class=\"wide\"><table class=\"transcript\">\n<tr>{}</tr>", heads(&names))?;
     for line in &transcript.lines {
         let class = if line.is_surprise { " class=\"surprise\"" } else { "" };
-        let words = Escaped(&line.words);
+        let words = Escaped(&line.text);
         let before = "<td></td>".repeat(line.session);
         let after = "<td></td>".repeat(names.len().saturating_sub(line.session + 1));
         writeln!(out, "<tr>{before}<td{class}><code>{words}</code></td>{after}</tr>")?;

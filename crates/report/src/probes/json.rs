@@ -137,7 +137,7 @@ impl<'a> Cell<'a> {
             transcript: lines
                 .map(|line| Line {
                     session: session(line.session),
-                    what: &line.words,
+                    what: &line.text,
                     surprise: line.is_surprise,
                 })
                 .collect(),

@@ -13,7 +13,7 @@ fn table() -> ProbeTable {
     };
     let line = |session: usize, words: &str, is_surprise: bool| TranscriptLine {
         session,
-        words: words.into(),
+        text: words.into(),
         is_surprise,
     };
     let transcript = Transcript {

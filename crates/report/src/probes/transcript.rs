@@ -21,7 +21,7 @@ pub struct TranscriptLine {
     /// The session, by its position.
     pub session: usize,
     /// In words.
-    pub words: String,
+    pub text: String,
     /// Whether it is where script and database part ways.
     pub is_surprise: bool,
 }
@@ -38,7 +38,7 @@ impl Transcript {
     pub fn write(&self, style: Style, width: usize, out: &mut dyn io::Write) -> io::Result<()> {
         let count = self.sessions.len().max(1);
         let room = ((width.saturating_sub(2) + GAP) / count).saturating_sub(GAP);
-        let longest = self.lines.iter().map(|line| line.words.chars().count() + MARK.len()).max();
+        let longest = self.lines.iter().map(|line| line.text.chars().count() + MARK.len()).max();
         let column = room.min(longest.unwrap_or(0)).max(NARROWEST);
         let mut heads = String::new();
         let mut rules = String::new();
@@ -49,7 +49,7 @@ impl Transcript {
         writeln!(out, "  {}\n  {}", heads.trim_end(), rules.trim_end())?;
         for line in &self.lines {
             let mark = if line.is_surprise { MARK } else { "" };
-            let words = format!("{mark}{}", printable(&line.words));
+            let words = format!("{mark}{}", printable(&line.text));
             let indent = " ".repeat(2 + line.session * (column + GAP));
             // Continued lines are indented, so that they do not look like statements of their own.
             for part in wrap(&words, column, "", "  ").lines() {
