@@ -70,7 +70,7 @@ impl Judged {
         match play.refusal(script) {
             Some(error) => ProbeOutcome::Aborts { code: error.code.clone() },
             None if play.waited() => ProbeOutcome::Waits,
-            None => ProbeOutcome::NotShown,
+            None => ProbeOutcome::NotObserved,
         }
     }
 

@@ -113,7 +113,7 @@ pub enum ProbeOutcome {
     },
     /// Prevented, and nobody had to wait or was refused: it did not show.
     #[default]
-    NotShown,
+    NotObserved,
     /// Not tried.
     NotRun {
         /// Why not.
@@ -128,7 +128,7 @@ impl ProbeOutcome {
             ProbeOutcome::Happens => "happens",
             ProbeOutcome::Waits => "waits",
             ProbeOutcome::Aborts { .. } => "aborts",
-            ProbeOutcome::NotShown => "not-shown",
+            ProbeOutcome::NotObserved => "not-shown",
             ProbeOutcome::NotRun { .. } => "not-run",
         }
     }
@@ -140,7 +140,7 @@ impl ProbeOutcome {
             ProbeOutcome::Waits => "waits".to_owned(),
             ProbeOutcome::Aborts { code: Some(code) } => format!("aborts {code}"),
             ProbeOutcome::Aborts { code: None } => "aborts".to_owned(),
-            ProbeOutcome::NotShown => "not shown".to_owned(),
+            ProbeOutcome::NotObserved => "not shown".to_owned(),
             ProbeOutcome::NotRun { .. } => "-".to_owned(),
         }
     }
@@ -153,7 +153,7 @@ impl fmt::Display for ProbeOutcome {
             ProbeOutcome::Waits => f.write_str("prevented by waiting"),
             ProbeOutcome::Aborts { code: Some(code) } => write!(f, "prevented by abort ({code})"),
             ProbeOutcome::Aborts { code: None } => f.write_str("prevented by abort"),
-            ProbeOutcome::NotShown => f.write_str("prevented: it does not show"),
+            ProbeOutcome::NotObserved => f.write_str("prevented: it does not show"),
             ProbeOutcome::NotRun { why } => write!(f, "not run: {why}"),
         }
     }
