@@ -133,7 +133,7 @@ fn cell(number: usize, result: &ProbeResult) -> String {
         ProbeOutcome::NotRun { why } => format!(" title=\"{}\"", Escaped(why)),
         _ => String::new(),
     };
-    let (name, words) = (result.outcome.name(), result.outcome.words());
+    let (name, words) = (result.outcome.name(), result.outcome.cell());
     let words = Escaped(&words);
     format!("<td class=\"{name}{broken}\"{why}><a href=\"#p{number}\">{words}</a></td>")
 }

@@ -73,7 +73,7 @@ impl ProbeTable {
             let last = probe.results.len().saturating_sub(1);
             for (at, result) in probe.results.iter().enumerate() {
                 let mark = if result.breaks_claim() { BROKEN } else { "" };
-                let words = format!("{}{mark}", printable(&result.outcome.words()));
+                let words = format!("{}{mark}", printable(&result.outcome.cell()));
                 let padding = match at == last {
                     true => 0,
                     false => (widths[at] + GAP).saturating_sub(words.chars().count()),
@@ -90,7 +90,7 @@ impl ProbeTable {
     fn width(&self, at: usize) -> usize {
         let cell = |result: &super::ProbeResult| {
             let mark = if result.breaks_claim() { BROKEN.len() } else { 0 };
-            result.outcome.words().chars().count() + mark
+            result.outcome.cell().chars().count() + mark
         };
         let cells = self.probes.iter().filter_map(|probe| probe.results.get(at)).map(cell);
         let words =

@@ -134,7 +134,7 @@ impl ProbeOutcome {
     }
 
     /// In a cell of a table.
-    fn words(&self) -> String {
+    fn cell(&self) -> String {
         match self {
             ProbeOutcome::Happens => "can happen".to_owned(),
             ProbeOutcome::Waits => "waits".to_owned(),
