@@ -12,7 +12,7 @@ use crate::sql::SqlConnection;
 use crate::table::Found;
 
 /// What a register holds; nothing before the first write and after a delete.
-pub type Held = Option<i64>;
+pub type RegisterValue = Option<i64>;
 
 /// A database, or one node of it. It opens connections and knows what it is.
 ///
@@ -272,7 +272,7 @@ pub enum Conditional {
     /// It did not.
     Failed {
         /// What was there instead, if the database told.
-        seen: Option<Held>,
+        seen: Option<RegisterValue>,
     },
 }
 
@@ -281,7 +281,7 @@ pub enum Conditional {
 pub(crate) fn read_then_write(
     connection: &mut dyn Connection,
     key: u64,
-    expected: Held,
+    expected: RegisterValue,
     new: i64,
 ) -> Result<Conditional, DbError> {
     let seen = connection.read(key)?;
@@ -360,7 +360,7 @@ pub trait Connection: Send {
     }
 
     /// Reads a register.
-    fn read(&mut self, key: u64) -> Result<Held, DbError>;
+    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError>;
 
     /// Writes a register.
     fn write(&mut self, key: u64, value: i64) -> Result<(), DbError>;
@@ -392,7 +392,7 @@ pub trait Connection: Send {
     fn compare_and_set(
         &mut self,
         key: u64,
-        expected: Held,
+        expected: RegisterValue,
         new: i64,
     ) -> Result<Conditional, DbError> {
         let _ = (key, expected, new);

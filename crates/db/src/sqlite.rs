@@ -16,7 +16,8 @@ use isolario_workload::{Kind, TableOp};
 use rusqlite::{ErrorCode, OptionalExtension, params};
 
 use crate::database::{
-    Access, Conditional, Connection, Database, Held, Layout, LockView, Receipt, read_then_write,
+    Access, Conditional, Connection, Database, Layout, LockView, Receipt, RegisterValue,
+    read_then_write,
 };
 use crate::error::DbError;
 use crate::hold::{Marking, table as mark};
@@ -323,7 +324,7 @@ impl Connection for Session {
         self.count(access)
     }
 
-    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
         if let Some(tables) = OwnTables::of_key(self.own_tables, key) {
             return tables.read(self, key);
         }
@@ -359,7 +360,7 @@ impl Connection for Session {
     fn compare_and_set(
         &mut self,
         key: u64,
-        expected: Held,
+        expected: RegisterValue,
         new: i64,
     ) -> Result<Conditional, DbError> {
         read_then_write(self, key, expected, new)

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use isolario::db::{Access, Claim, Connection, Database, DbError, Held, Layout, Receipt};
+use isolario::db::{Access, Claim, Connection, Database, DbError, Layout, Receipt, RegisterValue};
 use isolario::model::Level;
 use isolario::run::{Handle, RunOutcome, Settings, run_against};
 use isolario::workload::{Kind, Workload};
@@ -73,7 +73,7 @@ impl Connection for Client {
         Ok(())
     }
 
-    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
         thread::yield_now(); // as a network would
         let own = self.writes.iter().rev().find(|(written, _)| *written == key);
         Ok(own.map(|(_, value)| *value).or_else(|| self.store.with(|all| all.get(&key).copied())))

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use isolario::Level;
 use isolario::db::{
-    self, Access, Claim, Connection, Database, DbError, Held, Layout, Progress, Receipt,
+    self, Access, Claim, Connection, Database, DbError, Layout, Progress, Receipt, RegisterValue,
 };
 use isolario::model::{RunVerdict, StopReason, VerdictKind};
 use isolario::run::{
@@ -67,7 +67,7 @@ impl Connection for Client {
         self.1.clear();
         Ok(())
     }
-    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
         let own = self.1.iter().rev().find(|(written, _)| *written == key);
         Ok(own
             .map(|(_, value)| *value)

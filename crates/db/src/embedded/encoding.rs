@@ -1,6 +1,6 @@
 //! Registers and lists as bytes.
 
-use crate::database::Held;
+use crate::database::RegisterValue;
 
 /// What a register reads as whose bytes nobody wrote: a value that nobody wrote either. Values of
 /// clients are positive.
@@ -31,7 +31,7 @@ impl Encoding {
         value.to_le_bytes().into_iter().cycle().take(self.size).collect()
     }
 
-    pub(super) fn held(&self, stored: Option<&[u8]>) -> Held {
+    pub(super) fn held(&self, stored: Option<&[u8]>) -> RegisterValue {
         let stored = stored?;
         let value = words(stored).next().unwrap_or(NONSENSE);
         Some(if stored == self.register(value) { value } else { NONSENSE })

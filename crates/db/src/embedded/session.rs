@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::encoding::{Encoding, elements};
 use super::{Store, Transaction};
-use crate::database::{Access, Conditional, Connection, Held, Receipt, read_then_write};
+use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue, read_then_write};
 use crate::error::{DbError, ErrorClass};
 
 /// What is asked of a store.
@@ -130,7 +130,7 @@ impl Connection for Session {
         self.calls.call(Call::Begin(access)).map(drop)
     }
 
-    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
         let stored = self.get(key)?;
         Ok(self.encoding.held(stored.as_deref()))
     }
@@ -158,7 +158,7 @@ impl Connection for Session {
     fn compare_and_set(
         &mut self,
         key: u64,
-        expected: Held,
+        expected: RegisterValue,
         new: i64,
     ) -> Result<Conditional, DbError> {
         read_then_write(self, key, expected, new)

@@ -8,7 +8,7 @@ use isolario_model::Stamp;
 use serde_json::{Value, json};
 
 use super::gateway::{Done, Entry, Gateway, Header, text};
-use crate::database::{Access, Conditional, Connection, Held, Receipt};
+use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue};
 use crate::error::DbError;
 use crate::remote::Stage;
 
@@ -127,7 +127,7 @@ impl Connection for Session {
         Ok(())
     }
 
-    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
         self.get(register(key))?.as_deref().map(number).transpose()
     }
 
@@ -164,7 +164,7 @@ impl Connection for Session {
     fn compare_and_set(
         &mut self,
         key: u64,
-        expected: Held,
+        expected: RegisterValue,
         new: i64,
     ) -> Result<Conditional, DbError> {
         if !self.single {

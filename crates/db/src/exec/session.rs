@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::process::Line;
 use super::wire::field;
-use crate::database::{Access, Conditional, Connection, Held, Receipt};
+use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue};
 use crate::error::{DbError, ErrorClass};
 use crate::table::Found;
 
@@ -55,7 +55,7 @@ impl Session {
         }
         // Nothing seen is something else than not having looked.
         let seen = match answer.get("seen") {
-            Some(_) => Some(field::<Held>(&answer, "seen")?),
+            Some(_) => Some(field::<RegisterValue>(&answer, "seen")?),
             None => None,
         };
         Ok(Conditional::Failed { seen })
@@ -73,7 +73,7 @@ impl Connection for Session {
         self.ask(json!({ "do": "begin", "access": access }), Effect::Pending).map(|_| ())
     }
 
-    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
         let answer = self.ask(json!({ "do": "read", "key": key }), Effect::Pending)?;
         field(&answer, "value")
     }
@@ -105,7 +105,7 @@ impl Connection for Session {
     fn compare_and_set(
         &mut self,
         key: u64,
-        expected: Held,
+        expected: RegisterValue,
         new: i64,
     ) -> Result<Conditional, DbError> {
         self.conditional(json!({ "do": "cas", "key": key, "expected": expected, "new": new }))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use isolario_workload::Kind;
 
 use super::*;
-use crate::database::{Access, Connection, Held, Receipt};
+use crate::database::{Access, Connection, Receipt, RegisterValue};
 
 /// A store that runs share.
 #[derive(Clone, Default)]
@@ -91,7 +91,7 @@ impl Connection for Store {
         Ok(())
     }
 
-    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
         Ok(locked(&self.registers).get(&key).copied())
     }
 

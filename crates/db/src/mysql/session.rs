@@ -8,7 +8,7 @@ use mysql::{Conn, Params, Row};
 use super::errors::classify;
 use crate::certificate::binlog::place_of;
 use crate::certificate::mvcc::last_transaction;
-use crate::database::{Access, Conditional, Connection, Held, Receipt};
+use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue};
 use crate::error::DbError;
 use crate::remote::{Stage, take_elements};
 use crate::table::Found;
@@ -147,11 +147,11 @@ impl Connection for Session {
         self.snapshot.take()
     }
 
-    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
         if let Some(tables) = OwnTables::of_key(self.own_tables, key) {
             return tables.read(self, key);
         }
-        Ok(self.first::<Held>(READ, key)?.flatten())
+        Ok(self.first::<RegisterValue>(READ, key)?.flatten())
     }
 
     fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
@@ -165,7 +165,7 @@ impl Connection for Session {
     }
 
     fn delete(&mut self, key: u64) -> Result<(), DbError> {
-        self.execute(WRITE, (Held::None, key)).map(|_| ())
+        self.execute(WRITE, (RegisterValue::None, key)).map(|_| ())
     }
 
     fn read_list(&mut self, key: u64, elements: &mut Vec<i64>) -> Result<(), DbError> {
@@ -183,7 +183,7 @@ impl Connection for Session {
     fn compare_and_set(
         &mut self,
         key: u64,
-        expected: Held,
+        expected: RegisterValue,
         new: i64,
     ) -> Result<Conditional, DbError> {
         match self.execute(COMPARE_AND_SET, (new, key, expected))? {

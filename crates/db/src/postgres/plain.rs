@@ -15,7 +15,7 @@ use super::line::{Line, Server};
 use super::session::first_text;
 use super::{DIALECT, PLAIN};
 use crate::certificate::Capture;
-use crate::database::{Access, Conditional, Connection, Database, Held, Layout, Receipt};
+use crate::database::{Access, Conditional, Connection, Database, Layout, Receipt, RegisterValue};
 use crate::error::{DbError, ErrorClass};
 use crate::remote::{Stage, not_ours, take_elements};
 use crate::sql::SqlConnection;
@@ -283,7 +283,7 @@ impl Connection for Session {
         }
     }
 
-    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
         let found = self.first(&format!("SELECT v FROM isolario_register WHERE k = {key}"))?;
         let number = found.map(|text| {
             text.parse().map_err(|_| {
@@ -325,7 +325,7 @@ impl Connection for Session {
     fn compare_and_set(
         &mut self,
         key: u64,
-        expected: Held,
+        expected: RegisterValue,
         new: i64,
     ) -> Result<Conditional, DbError> {
         let is_expected = match expected {

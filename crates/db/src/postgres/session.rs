@@ -11,7 +11,7 @@ use tokio_postgres::{Row, SimpleQueryMessage, Statement};
 use super::Line;
 use super::shadow::Shadow;
 use crate::certificate::changefeed::timestamp;
-use crate::database::{Access, Conditional, Connection, Held, Receipt};
+use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue};
 use crate::error::DbError;
 use crate::remote::Stage;
 use crate::table::Found;
@@ -180,7 +180,7 @@ impl Connection for Session {
         self.snapshot.take()
     }
 
-    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
         if let Some(tables) = OwnTables::of_key(self.own_tables, key) {
             return tables.read(self, key);
         }
@@ -222,7 +222,7 @@ impl Connection for Session {
     fn compare_and_set(
         &mut self,
         key: u64,
-        expected: Held,
+        expected: RegisterValue,
         new: i64,
     ) -> Result<Conditional, DbError> {
         match self.execute(&self.compare_and_set, &[&(key as i64), &expected, &new])? {

@@ -6,7 +6,7 @@ use isolario_model::Stamp;
 
 use super::COUNTER;
 use super::wire::{Reply, Wire, refused};
-use crate::database::{Access, Conditional, Connection, Held, Receipt};
+use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue};
 use crate::error::DbError;
 use crate::remote::Stage;
 
@@ -35,7 +35,7 @@ fn list(key: u64) -> String {
 fn compare_and_set(
     wire: &mut Wire,
     key: u64,
-    expected: Held,
+    expected: RegisterValue,
     new: i64,
 ) -> Result<Conditional, DbError> {
     let expected = expected.map(|value| value.to_string()).unwrap_or_default();
@@ -164,7 +164,7 @@ impl Connection for Watched {
         Ok(())
     }
 
-    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
         let key = register(key);
         match self.changes.get(&key) {
             Some(Change::Write(value)) => Reply::Text(value.clone()).number(),
@@ -207,7 +207,7 @@ impl Connection for Watched {
     fn compare_and_set(
         &mut self,
         key: u64,
-        expected: Held,
+        expected: RegisterValue,
         new: i64,
     ) -> Result<Conditional, DbError> {
         if !self.single {
@@ -279,7 +279,7 @@ impl Connection for Plain {
         Ok(())
     }
 
-    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
         self.ask(&["GET", &register(key)])?.number()
     }
 
@@ -305,7 +305,7 @@ impl Connection for Plain {
     fn compare_and_set(
         &mut self,
         key: u64,
-        expected: Held,
+        expected: RegisterValue,
         new: i64,
     ) -> Result<Conditional, DbError> {
         compare_and_set(&mut self.wire, key, expected, new)

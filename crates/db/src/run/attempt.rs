@@ -9,7 +9,7 @@ use isolario_workload::{KeyNames, PlannedOp, TableOp};
 
 use super::meeting::{Gatherer, Member, Point};
 use super::think::Think;
-use crate::database::{Access, Conditional, Connection, Held, Receipt};
+use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue};
 use crate::error::{DbError, ErrorClass};
 use crate::table::Found;
 
@@ -39,7 +39,7 @@ pub(super) struct Client<'r> {
     /// What keys are called, if not by their numbers.
     names: Option<&'r KeyNames>,
     /// What compare-and-sets expect: the last value the client saw of a key.
-    known: HashMap<u64, Held>,
+    known: HashMap<u64, RegisterValue>,
     /// Reused from attempt to attempt.
     elements: Vec<i64>,
     intended: Vec<OpInput<'r>>,
@@ -79,7 +79,7 @@ impl Sighting {
 /// What an operation came to.
 enum Answer {
     Done,
-    Held(Held),
+    Held(RegisterValue),
     Conditional(Conditional),
     /// In [`Client::elements`].
     List,
@@ -270,7 +270,7 @@ impl<'r> Client<'r> {
     fn ask(
         &mut self,
         op: PlannedOp,
-        expected: Held,
+        expected: RegisterValue,
         connection: &mut dyn Connection,
     ) -> Result<Answer, DbError> {
         Ok(match op {
@@ -304,7 +304,7 @@ impl<'r> Client<'r> {
     fn record(
         &mut self,
         op: PlannedOp,
-        expected: Held,
+        expected: RegisterValue,
         answer: Option<&Answer>,
     ) -> Result<(), SinkError> {
         let Client { records: Some(records), names, elements, .. } = self else { return Ok(()) };
@@ -342,7 +342,7 @@ impl<'r> Client<'r> {
     }
 }
 
-fn expected(known: &HashMap<u64, Held>, key: Option<u64>) -> Held {
+fn expected(known: &HashMap<u64, RegisterValue>, key: Option<u64>) -> RegisterValue {
     key.and_then(|key| known.get(&key)).copied().flatten()
 }
 
@@ -361,12 +361,12 @@ pub fn key_name(key: u64, names: Option<&KeyNames>) -> ValueRef<'_> {
     known.map_or(ValueRef::Int(key as i64), ValueRef::Text)
 }
 
-fn value<'a>(held: Held) -> ValueRef<'a> {
+fn value<'a>(held: RegisterValue) -> ValueRef<'a> {
     held.map_or(ValueRef::Nil, ValueRef::Int)
 }
 
 /// An operation before it has an answer; none for those on tables.
-fn intent(op: PlannedOp, expected: Held, names: Option<&KeyNames>) -> Option<OpInput<'_>> {
+fn intent(op: PlannedOp, expected: RegisterValue, names: Option<&KeyNames>) -> Option<OpInput<'_>> {
     let key = key_name(op.key()?, names);
     Some(match op {
         PlannedOp::Read { .. } => Op::Read { key, value: None },

@@ -12,7 +12,7 @@ use isolario_workload::{Aim, Kind, Planner, Workload};
 use tempfile::TempDir;
 
 use super::*;
-use crate::database::{Access, Connection, Held, Layout, Receipt};
+use crate::database::{Access, Connection, Layout, Receipt, RegisterValue};
 use crate::error::ErrorClass;
 
 /// What goes wrong at the how-manieth commit.
@@ -72,7 +72,7 @@ impl Connection for FakeConnection {
         assert!(self.writes.is_empty(), "the last transaction is over");
         Ok(())
     }
-    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
         Ok(self.fake.registers.lock().unwrap().get(&key).copied())
     }
     fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {

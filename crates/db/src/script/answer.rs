@@ -5,7 +5,7 @@ use std::fmt;
 use isolario_model::Value;
 
 use super::worker::Reply;
-use crate::database::Held;
+use crate::database::RegisterValue;
 use crate::error::DbError;
 
 /// What is to come of a step if all goes as written. A step of which nothing is said must succeed.
@@ -27,7 +27,7 @@ pub struct Expected {
 #[non_exhaustive]
 pub enum Answer {
     /// What a register holds.
-    Value(Held),
+    Value(RegisterValue),
     /// The elements of a list.
     List(Vec<i64>),
     /// Rows, in any order.

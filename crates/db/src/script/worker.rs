@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use isolario_model::Value;
 
 use super::answer::{Answer, shown, write_rows};
-use crate::database::{Access, Connection, Database, Held};
+use crate::database::{Access, Connection, Database, RegisterValue};
 use crate::error::{DbError, ErrorClass};
 use crate::sql::SqlConnection;
 
@@ -21,7 +21,7 @@ pub enum Reply {
     /// It is done, and there is nothing to tell.
     Done,
     /// What a register holds.
-    Value(Held),
+    Value(RegisterValue),
     /// The elements of a list.
     List(Vec<i64>),
     /// The rows that a statement in SQL returned, and how many it changed.

@@ -8,7 +8,7 @@ use isolario_workload::{Chance, Held as Row, Rng, TableOp};
 
 use super::Shared;
 use super::defect::Defect;
-use crate::database::{Access, Conditional, Connection, Held, Receipt, read_then_write};
+use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue, read_then_write};
 use crate::error::DbError;
 use crate::table::Found;
 
@@ -65,7 +65,7 @@ impl Session {
     }
 
     /// What a defect makes a read return, if this is the moment.
-    fn wrong(&mut self, key: u64) -> Option<Held> {
+    fn wrong(&mut self, key: u64) -> Option<RegisterValue> {
         let defect = self.defect?;
         if !self.rng.happens(self.seldom) {
             return None;
@@ -133,7 +133,7 @@ impl Connection for Session {
         Ok(())
     }
 
-    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
         self.dawdle();
         if let Some(wrong) = self.wrong(key) {
             return Ok(wrong);
@@ -168,7 +168,7 @@ impl Connection for Session {
     fn compare_and_set(
         &mut self,
         key: u64,
-        expected: Held,
+        expected: RegisterValue,
         new: i64,
     ) -> Result<Conditional, DbError> {
         read_then_write(self, key, expected, new)

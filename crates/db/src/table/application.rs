@@ -11,7 +11,7 @@ use isolario_model::Value;
 use isolario_workload::{Application, RowName, Rows, Schema, Table};
 
 use super::sql::{Dialect, Prepared, Query};
-use crate::database::Held;
+use crate::database::RegisterValue;
 use crate::error::DbError;
 
 /// The column that tells versions apart. Nobody has written a row of version 0.
@@ -195,7 +195,7 @@ impl OwnTables {
     }
 
     /// Reads the version of a row.
-    pub(crate) fn read(self, line: &mut dyn Prepared, key: u64) -> Result<Held, DbError> {
+    pub(crate) fn read(self, line: &mut dyn Prepared, key: u64) -> Result<RegisterValue, DbError> {
         let row = self.row(key)?;
         let reply = self.sql.tables[row.table].read.ask(line, &row.key)?;
         match reply.rows.first() {
@@ -239,7 +239,7 @@ fn literal(table: &Table, key: Vec<i64>) -> String {
 }
 
 /// The version of a row that was read, with which everything else in it must go together.
-fn version(row: &RowName, table: &Table, found: &[Value]) -> Result<Held, DbError> {
+fn version(row: &RowName, table: &Table, found: &[Value]) -> Result<RegisterValue, DbError> {
     let Some((Value::Int(version), held)) = found.split_last() else {
         return Err(DbError::fatal(format!(
             "row {row} contains {found:?}, which no client of this run wrote"

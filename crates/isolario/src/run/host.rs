@@ -8,8 +8,8 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolario_db::{
-    Access, Connection, Database, DbError, ErrorClass, Held, Hold, Layout, Moment, Obstacle,
-    Others, ServerClock, SharedNodes,
+    Access, Connection, Database, DbError, ErrorClass, Hold, Layout, Moment, Obstacle, Others,
+    RegisterValue, ServerClock, SharedNodes,
 };
 use isolario_model::HostClock;
 use isolario_workload::{Generator, KeyNames, Place, PlannedOp, Rendezvous, Rng};
@@ -310,7 +310,7 @@ impl Board<'_> {
         self.call(host) + 1
     }
 
-    fn read(&self, connection: &mut dyn Connection, key: u64) -> Result<Held, DbError> {
+    fn read(&self, connection: &mut dyn Connection, key: u64) -> Result<RegisterValue, DbError> {
         connection.begin(Access::Read)?;
         let held = connection.read(key)?;
         connection.commit()?;
