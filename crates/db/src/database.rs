@@ -266,7 +266,7 @@ pub enum Access {
 
 /// What came of a conditional write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Conditional {
+pub enum ConditionalResult {
     /// It took effect.
     Applied,
     /// It did not.
@@ -283,13 +283,13 @@ pub(crate) fn read_then_write(
     key: u64,
     expected: RegisterValue,
     new: i64,
-) -> Result<Conditional, DbError> {
+) -> Result<ConditionalResult, DbError> {
     let seen = connection.read(key)?;
     if seen != expected {
-        return Ok(Conditional::Failed { seen: Some(seen) });
+        return Ok(ConditionalResult::Failed { seen: Some(seen) });
     }
     connection.write(key, new)?;
-    Ok(Conditional::Applied)
+    Ok(ConditionalResult::Applied)
 }
 
 /// What the database tells of a transaction that committed.
@@ -384,7 +384,7 @@ pub trait Connection: Send {
     }
 
     /// Writes a register where nothing is there: what an adapter that can compare can do, too.
-    fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<Conditional, DbError> {
+    fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<ConditionalResult, DbError> {
         self.compare_and_set(key, None, value)
     }
 
@@ -394,7 +394,7 @@ pub trait Connection: Send {
         key: u64,
         expected: RegisterValue,
         new: i64,
-    ) -> Result<Conditional, DbError> {
+    ) -> Result<ConditionalResult, DbError> {
         let _ = (key, expected, new);
         Err(DbError::unsupported("conditional writes"))
     }

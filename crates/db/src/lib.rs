@@ -73,8 +73,8 @@ mod url;
 pub use claims::{CLAIMS, Claim, ClaimRow, Nodes};
 pub use clock::{Moment, ServerClock};
 pub use database::{
-    Access, Conditional, Connection, Database, Layout, LockView, Receipt, RegisterValue, clear,
-    prepare,
+    Access, ConditionalResult, Connection, Database, Layout, LockView, Receipt, RegisterValue,
+    clear, prepare,
 };
 pub use error::{DbError, ErrorClass, Obstacle};
 pub use hold::{Hold, LEASE, Marking, Others, SharedNodes};

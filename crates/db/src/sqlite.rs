@@ -16,7 +16,7 @@ use isolario_workload::{Kind, TableOp};
 use rusqlite::{ErrorCode, OptionalExtension, params};
 
 use crate::database::{
-    Access, Conditional, Connection, Database, Layout, LockView, Receipt, RegisterValue,
+    Access, ConditionalResult, Connection, Database, Layout, LockView, Receipt, RegisterValue,
     read_then_write,
 };
 use crate::error::DbError;
@@ -362,7 +362,7 @@ impl Connection for Session {
         key: u64,
         expected: RegisterValue,
         new: i64,
-    ) -> Result<Conditional, DbError> {
+    ) -> Result<ConditionalResult, DbError> {
         read_then_write(self, key, expected, new)
     }
 
@@ -483,12 +483,12 @@ mod tests {
         let database = prepared(Kind::Lwt);
         let mut connection = database.connect().unwrap();
         connection.begin(Access::Single).unwrap();
-        assert_eq!(connection.insert_if_absent(1, 5), Ok(Conditional::Applied));
-        let failed = Conditional::Failed { seen: Some(Some(5)) };
+        assert_eq!(connection.insert_if_absent(1, 5), Ok(ConditionalResult::Applied));
+        let failed = ConditionalResult::Failed { seen: Some(Some(5)) };
         assert_eq!(connection.insert_if_absent(1, 6), Ok(failed));
         assert_eq!(connection.compare_and_set(1, Some(4), 6), Ok(failed));
-        assert_eq!(connection.compare_and_set(1, Some(5), 6), Ok(Conditional::Applied));
-        let absent = Conditional::Failed { seen: Some(None) };
+        assert_eq!(connection.compare_and_set(1, Some(5), 6), Ok(ConditionalResult::Applied));
+        let absent = ConditionalResult::Failed { seen: Some(None) };
         assert_eq!(connection.compare_and_set(2, Some(5), 6), Ok(absent));
     }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use super::encoding::{Encoding, elements};
 use super::{Store, Transaction};
-use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue, read_then_write};
+use crate::database::{
+    Access, ConditionalResult, Connection, Receipt, RegisterValue, read_then_write,
+};
 use crate::error::{DbError, ErrorClass};
 
 /// What is asked of a store.
@@ -160,7 +162,7 @@ impl Connection for Session {
         key: u64,
         expected: RegisterValue,
         new: i64,
-    ) -> Result<Conditional, DbError> {
+    ) -> Result<ConditionalResult, DbError> {
         read_then_write(self, key, expected, new)
     }
 

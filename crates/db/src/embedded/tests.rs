@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::MutexGuard;
 
 use super::*;
-use crate::database::Conditional;
+use crate::database::ConditionalResult;
 use crate::error::ErrorClass;
 
 type All = HashMap<Vec<u8>, Vec<u8>>;
@@ -122,9 +122,9 @@ fn registers_lists_and_conditions_are_gets_and_puts() {
         let mut list = Vec::new();
         client.read_list(2, &mut list).unwrap();
         assert_eq!(list, [7, 6]);
-        let failed = Conditional::Failed { seen: Some(Some(5)) };
+        let failed = ConditionalResult::Failed { seen: Some(Some(5)) };
         assert_eq!(client.insert_if_absent(1, 8), Ok(failed));
-        assert_eq!(client.compare_and_set(1, Some(5), 8), Ok(Conditional::Applied));
+        assert_eq!(client.compare_and_set(1, Some(5), 8), Ok(ConditionalResult::Applied));
         client.rollback().unwrap();
         client.begin(Access::Read).unwrap();
         assert_eq!(client.read(1), Ok(Some(5)), "{}", database.name());

@@ -8,7 +8,7 @@ use isolario_model::Stamp;
 use serde_json::{Value, json};
 
 use super::gateway::{Done, Entry, Gateway, Header, text};
-use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue};
+use crate::database::{Access, ConditionalResult, Connection, Receipt, RegisterValue};
 use crate::error::DbError;
 use crate::remote::Stage;
 
@@ -166,7 +166,7 @@ impl Connection for Session {
         key: u64,
         expected: RegisterValue,
         new: i64,
-    ) -> Result<Conditional, DbError> {
+    ) -> Result<ConditionalResult, DbError> {
         if !self.single {
             return Err(DbError::unsupported("conditional writes among other operations"));
         }
@@ -182,12 +182,12 @@ impl Connection for Session {
         let mut done = self.step(&[compare], &[put(&key, &new.to_string())], &[otherwise])?;
         if done.succeeded {
             self.place = at(&done.header);
-            return Ok(Conditional::Applied);
+            return Ok(ConditionalResult::Applied);
         }
         self.place = after(&done.header);
         let found = done.responses.pop().and_then(|mut answer| answer.response_range.kvs.pop());
         let seen = found.map(|entry| number(&entry.value)).transpose()?;
-        Ok(Conditional::Failed { seen: Some(seen) })
+        Ok(ConditionalResult::Failed { seen: Some(seen) })
     }
 
     /// A transaction that only read is compared too: what it saw held at one moment. A single key

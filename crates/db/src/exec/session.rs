@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::process::Line;
 use super::wire::field;
-use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue};
+use crate::database::{Access, ConditionalResult, Connection, Receipt, RegisterValue};
 use crate::error::{DbError, ErrorClass};
 use crate::table::Found;
 
@@ -48,17 +48,17 @@ impl Session {
         if self.single { Effect::Possible } else { Effect::Pending }
     }
 
-    fn conditional(&mut self, request: Value) -> Result<Conditional, DbError> {
+    fn conditional(&mut self, request: Value) -> Result<ConditionalResult, DbError> {
         let answer = self.ask(request, self.write_effect())?;
         if field::<bool>(&answer, "applied")? {
-            return Ok(Conditional::Applied);
+            return Ok(ConditionalResult::Applied);
         }
         // Nothing seen is something else than not having looked.
         let seen = match answer.get("seen") {
             Some(_) => Some(field::<RegisterValue>(&answer, "seen")?),
             None => None,
         };
-        Ok(Conditional::Failed { seen })
+        Ok(ConditionalResult::Failed { seen })
     }
 }
 
@@ -98,7 +98,7 @@ impl Connection for Session {
         self.ask(request, self.write_effect()).map(|_| ())
     }
 
-    fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<Conditional, DbError> {
+    fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<ConditionalResult, DbError> {
         self.conditional(json!({ "do": "insert", "key": key, "value": value }))
     }
 
@@ -107,7 +107,7 @@ impl Connection for Session {
         key: u64,
         expected: RegisterValue,
         new: i64,
-    ) -> Result<Conditional, DbError> {
+    ) -> Result<ConditionalResult, DbError> {
         self.conditional(json!({ "do": "cas", "key": key, "expected": expected, "new": new }))
     }
 

@@ -8,7 +8,7 @@ use mysql::{Conn, Params, Row};
 use super::errors::classify;
 use crate::certificate::binlog::place_of;
 use crate::certificate::mvcc::last_transaction;
-use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue};
+use crate::database::{Access, ConditionalResult, Connection, Receipt, RegisterValue};
 use crate::error::DbError;
 use crate::remote::{Stage, take_elements};
 use crate::table::Found;
@@ -185,10 +185,10 @@ impl Connection for Session {
         key: u64,
         expected: RegisterValue,
         new: i64,
-    ) -> Result<Conditional, DbError> {
+    ) -> Result<ConditionalResult, DbError> {
         match self.execute(COMPARE_AND_SET, (new, key, expected))? {
-            0 => Ok(Conditional::Failed { seen: None }),
-            _ => Ok(Conditional::Applied),
+            0 => Ok(ConditionalResult::Failed { seen: None }),
+            _ => Ok(ConditionalResult::Applied),
         }
     }
 

@@ -15,7 +15,9 @@ use super::line::{Line, Server};
 use super::session::first_text;
 use super::{DIALECT, PLAIN};
 use crate::certificate::Capture;
-use crate::database::{Access, Conditional, Connection, Database, Layout, Receipt, RegisterValue};
+use crate::database::{
+    Access, ConditionalResult, Connection, Database, Layout, Receipt, RegisterValue,
+};
 use crate::error::{DbError, ErrorClass};
 use crate::remote::{Stage, not_ours, take_elements};
 use crate::sql::SqlConnection;
@@ -327,7 +329,7 @@ impl Connection for Session {
         key: u64,
         expected: RegisterValue,
         new: i64,
-    ) -> Result<Conditional, DbError> {
+    ) -> Result<ConditionalResult, DbError> {
         let is_expected = match expected {
             Some(value) => format!("v = {value}"),
             None => "v IS NULL".to_owned(),
@@ -335,8 +337,8 @@ impl Connection for Session {
         let sql =
             format!("UPDATE isolario_register SET v = {new} WHERE k = {key} AND {is_expected}");
         match self.execute(&sql)? {
-            0 => Ok(Conditional::Failed { seen: None }),
-            _ => Ok(Conditional::Applied),
+            0 => Ok(ConditionalResult::Failed { seen: None }),
+            _ => Ok(ConditionalResult::Applied),
         }
     }
 

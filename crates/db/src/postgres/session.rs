@@ -11,7 +11,7 @@ use tokio_postgres::{Row, SimpleQueryMessage, Statement};
 use super::Line;
 use super::shadow::Shadow;
 use crate::certificate::changefeed::timestamp;
-use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue};
+use crate::database::{Access, ConditionalResult, Connection, Receipt, RegisterValue};
 use crate::error::DbError;
 use crate::remote::Stage;
 use crate::table::Found;
@@ -224,10 +224,10 @@ impl Connection for Session {
         key: u64,
         expected: RegisterValue,
         new: i64,
-    ) -> Result<Conditional, DbError> {
+    ) -> Result<ConditionalResult, DbError> {
         match self.execute(&self.compare_and_set, &[&(key as i64), &expected, &new])? {
-            0 => Ok(Conditional::Failed { seen: None }),
-            _ => Ok(Conditional::Applied),
+            0 => Ok(ConditionalResult::Failed { seen: None }),
+            _ => Ok(ConditionalResult::Applied),
         }
     }
 

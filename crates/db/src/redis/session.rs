@@ -6,7 +6,7 @@ use isolario_model::Stamp;
 
 use super::COUNTER;
 use super::wire::{Reply, Wire, refused};
-use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue};
+use crate::database::{Access, ConditionalResult, Connection, Receipt, RegisterValue};
 use crate::error::DbError;
 use crate::remote::Stage;
 
@@ -37,17 +37,17 @@ fn compare_and_set(
     key: u64,
     expected: RegisterValue,
     new: i64,
-) -> Result<Conditional, DbError> {
+) -> Result<ConditionalResult, DbError> {
     let expected = expected.map(|value| value.to_string()).unwrap_or_default();
     let (key, new) = (register(key), new.to_string());
     answer(wire.one(&["EVAL", COMPARE_AND_SET, "1", &key, &expected, &new], Stage::Commit)?)
 }
 
-fn answer(reply: Reply) -> Result<Conditional, DbError> {
+fn answer(reply: Reply) -> Result<ConditionalResult, DbError> {
     match reply {
-        Reply::Integer(_) => Ok(Conditional::Applied),
-        Reply::Text(seen) if seen.is_empty() => Ok(Conditional::Failed { seen: Some(None) }),
-        seen => Ok(Conditional::Failed { seen: Some(seen.number()?) }),
+        Reply::Integer(_) => Ok(ConditionalResult::Applied),
+        Reply::Text(seen) if seen.is_empty() => Ok(ConditionalResult::Failed { seen: Some(None) }),
+        seen => Ok(ConditionalResult::Failed { seen: Some(seen.number()?) }),
     }
 }
 
@@ -209,7 +209,7 @@ impl Connection for Watched {
         key: u64,
         expected: RegisterValue,
         new: i64,
-    ) -> Result<Conditional, DbError> {
+    ) -> Result<ConditionalResult, DbError> {
         if !self.single {
             return Err(DbError::unsupported("conditional writes among other operations"));
         }
@@ -307,7 +307,7 @@ impl Connection for Plain {
         key: u64,
         expected: RegisterValue,
         new: i64,
-    ) -> Result<Conditional, DbError> {
+    ) -> Result<ConditionalResult, DbError> {
         compare_and_set(&mut self.wire, key, expected, new)
     }
 

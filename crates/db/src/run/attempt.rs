@@ -9,7 +9,7 @@ use isolario_workload::{KeyNames, PlannedOp, TableOp};
 
 use super::meeting::{Gatherer, Member, Point};
 use super::think::Think;
-use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue};
+use crate::database::{Access, ConditionalResult, Connection, Receipt, RegisterValue};
 use crate::error::{DbError, ErrorClass};
 use crate::table::Found;
 
@@ -80,7 +80,7 @@ impl Sighting {
 enum Answer {
     Done,
     Held(RegisterValue),
-    Conditional(Conditional),
+    Conditional(ConditionalResult),
     /// In [`Client::elements`].
     List,
 }
@@ -325,11 +325,11 @@ impl<'r> Client<'r> {
             (
                 PlannedOp::InsertIfAbsent { key, value: new }
                 | PlannedOp::CompareAndSet { key, new },
-                Answer::Conditional(Conditional::Applied),
+                Answer::Conditional(ConditionalResult::Applied),
             ) => _ = self.known.insert(key, Some(new)),
             (
                 PlannedOp::InsertIfAbsent { key, .. } | PlannedOp::CompareAndSet { key, .. },
-                Answer::Conditional(Conditional::Failed { seen: Some(seen) }),
+                Answer::Conditional(ConditionalResult::Failed { seen: Some(seen) }),
             ) => _ = self.known.insert(key, *seen),
             // Only who compares has to remember; others would remember every key.
             (PlannedOp::Read { key }, Answer::Held(held)) => {
@@ -386,8 +386,10 @@ fn intent(op: PlannedOp, expected: RegisterValue, names: Option<&KeyNames>) -> O
 
 fn with_answer<'a>(op: OpInput<'a>, answer: Option<&Answer>) -> OpInput<'a> {
     let (applied, seen) = match answer {
-        Some(Answer::Conditional(Conditional::Applied)) => (Some(true), None),
-        Some(Answer::Conditional(Conditional::Failed { seen })) => (Some(false), seen.map(value)),
+        Some(Answer::Conditional(ConditionalResult::Applied)) => (Some(true), None),
+        Some(Answer::Conditional(ConditionalResult::Failed { seen })) => {
+            (Some(false), seen.map(value))
+        }
         _ => (None, None),
     };
     match (op, answer) {

@@ -8,7 +8,9 @@ use isolario_workload::{Chance, Held as Row, Rng, TableOp};
 
 use super::Shared;
 use super::defect::Defect;
-use crate::database::{Access, Conditional, Connection, Receipt, RegisterValue, read_then_write};
+use crate::database::{
+    Access, ConditionalResult, Connection, Receipt, RegisterValue, read_then_write,
+};
 use crate::error::DbError;
 use crate::table::Found;
 
@@ -170,7 +172,7 @@ impl Connection for Session {
         key: u64,
         expected: RegisterValue,
         new: i64,
-    ) -> Result<Conditional, DbError> {
+    ) -> Result<ConditionalResult, DbError> {
         read_then_write(self, key, expected, new)
     }
 

@@ -1,6 +1,6 @@
 //! What every adapter must do, whatever the database.
 
-use isolario_db::{Access, Conditional, Database, DbError, ErrorClass, Obstacle, Proxy};
+use isolario_db::{Access, ConditionalResult, Database, DbError, ErrorClass, Obstacle, Proxy};
 use isolario_servers::Servers;
 use isolario_workload::Kind;
 
@@ -84,14 +84,14 @@ fn conditional_writes(database: &dyn Database) {
     };
     // Not every database tells what was there instead.
     let failed = |done, value| match done {
-        Conditional::Failed { seen } => assert!(seen.is_none_or(|seen| seen == value)),
-        Conditional::Applied => panic!("it was applied"),
+        ConditionalResult::Failed { seen } => assert!(seen.is_none_or(|seen| seen == value)),
+        ConditionalResult::Applied => panic!("it was applied"),
     };
     failed(run(Some(4), 5), None);
-    assert_eq!(run(None, 5), Conditional::Applied);
+    assert_eq!(run(None, 5), ConditionalResult::Applied);
     failed(run(None, 6), Some(5));
     failed(run(Some(4), 6), Some(5));
-    assert_eq!(run(Some(5), 6), Conditional::Applied);
+    assert_eq!(run(Some(5), 6), ConditionalResult::Applied);
     one.begin(Access::Single).unwrap();
     assert_eq!(one.read(1), Ok(Some(6)));
     one.commit().unwrap();
