@@ -9,7 +9,7 @@ use crate::claims::{self, Claim};
 use crate::error::DbError;
 use crate::hold::Marking;
 use crate::sql::SqlConnection;
-use crate::table::Found;
+use crate::table::TableResult;
 
 /// What a register holds; nothing before the first write and after a delete.
 pub type RegisterValue = Option<i64>;
@@ -401,7 +401,7 @@ pub trait Connection: Send {
 
     /// Runs an operation on the [table](crate::TABLE) of the run, and tells what it found into an
     /// empty answer. Increments do not come this way: the client reads, and then updates.
-    fn table(&mut self, op: &TableOp, found: &mut Found) -> Result<(), DbError> {
+    fn table(&mut self, op: &TableOp, found: &mut TableResult) -> Result<(), DbError> {
         let _ = (op, found);
         Err(DbError::unsupported("tables"))
     }

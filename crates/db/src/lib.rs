@@ -87,6 +87,6 @@ pub use run::{
     run_then,
 };
 pub use sql::{Answer, SqlConnection};
-pub use table::{Found, TABLE};
+pub use table::{TABLE, TableResult};
 pub use temporary::abandon_temporary_files;
 pub use url::{Address, DbUrl, Parameters};

@@ -25,7 +25,7 @@ use crate::registry::{Driver, Settings};
 use crate::sql::SqlConnection;
 use crate::table::application::OwnTables;
 use crate::table::sql::{self as rows, Prepared, Reply};
-use crate::table::{Found, TABLE};
+use crate::table::{TABLE, TableResult};
 use crate::temporary::Temporary;
 use crate::url::DbUrl;
 use waiting::{Place, Queue, View};
@@ -366,7 +366,7 @@ impl Connection for Session {
         read_then_write(self, key, expected, new)
     }
 
-    fn table(&mut self, op: &TableOp, found: &mut Found) -> Result<(), DbError> {
+    fn table(&mut self, op: &TableOp, found: &mut TableResult) -> Result<(), DbError> {
         rows::SQLITE.run(self, op, found)
     }
 

@@ -15,7 +15,7 @@ pub const TABLE: &str = "isolario_row";
 /// What an operation on a table found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Found {
+pub struct TableResult {
     /// The rows: those that were read, as they were; those that were written, as they are from now
     /// on; those that were deleted, without anything. An update of a row that is not there has
     /// none, and neither has an insert, which always writes its row.
@@ -33,7 +33,7 @@ pub struct Found {
     pub txn: Option<u64>,
 }
 
-impl Found {
+impl TableResult {
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.rows.clear();

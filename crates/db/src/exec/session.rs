@@ -10,7 +10,7 @@ use super::process::Line;
 use super::wire::field;
 use crate::database::{Access, ConditionalResult, Connection, Receipt, RegisterValue};
 use crate::error::{DbError, ErrorClass};
-use crate::table::Found;
+use crate::table::TableResult;
 
 pub(super) struct Session {
     line: Line,
@@ -111,7 +111,7 @@ impl Connection for Session {
         self.conditional(json!({ "do": "cas", "key": key, "expected": expected, "new": new }))
     }
 
-    fn table(&mut self, op: &TableOp, found: &mut Found) -> Result<(), DbError> {
+    fn table(&mut self, op: &TableOp, found: &mut TableResult) -> Result<(), DbError> {
         let request = match *op {
             TableOp::Insert { key, held } => row_request("insert-row", key, Some(held)),
             TableOp::Update { key, held } => row_request("update-row", key, Some(held)),

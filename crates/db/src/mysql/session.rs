@@ -11,7 +11,7 @@ use crate::certificate::mvcc::last_transaction;
 use crate::database::{Access, ConditionalResult, Connection, Receipt, RegisterValue};
 use crate::error::DbError;
 use crate::remote::{Stage, take_elements};
-use crate::table::Found;
+use crate::table::TableResult;
 use crate::table::application::OwnTables;
 use crate::table::sql::{self, Prepared, Reply};
 
@@ -192,7 +192,7 @@ impl Connection for Session {
         }
     }
 
-    fn table(&mut self, op: &TableOp, found: &mut Found) -> Result<(), DbError> {
+    fn table(&mut self, op: &TableOp, found: &mut TableResult) -> Result<(), DbError> {
         sql::MYSQL.run(self, op, found)
     }
 

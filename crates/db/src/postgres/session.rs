@@ -14,7 +14,7 @@ use crate::certificate::changefeed::timestamp;
 use crate::database::{Access, ConditionalResult, Connection, Receipt, RegisterValue};
 use crate::error::DbError;
 use crate::remote::Stage;
-use crate::table::Found;
+use crate::table::TableResult;
 use crate::table::application::OwnTables;
 use crate::table::sql::{self, Prepared, Reply, TableSql};
 
@@ -231,7 +231,7 @@ impl Connection for Session {
         }
     }
 
-    fn table(&mut self, op: &TableOp, found: &mut Found) -> Result<(), DbError> {
+    fn table(&mut self, op: &TableOp, found: &mut TableResult) -> Result<(), DbError> {
         self.table.run(self, op, found)
     }
 

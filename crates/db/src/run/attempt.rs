@@ -11,7 +11,7 @@ use super::meeting::{Gatherer, Member, Point};
 use super::think::Think;
 use crate::database::{Access, ConditionalResult, Connection, Receipt, RegisterValue};
 use crate::error::{DbError, ErrorClass};
-use crate::table::Found;
+use crate::table::TableResult;
 
 use super::rows;
 
@@ -43,7 +43,7 @@ pub(super) struct Client<'r> {
     /// Reused from attempt to attempt.
     elements: Vec<i64>,
     intended: Vec<OpInput<'r>>,
-    found: Found,
+    found: TableResult,
     /// What the database told about itself.
     pub(super) sightings: Vec<Sighting>,
     /// The others that its transactions meet, if any.
@@ -100,7 +100,7 @@ impl<'r> Client<'r> {
             known: HashMap::new(),
             elements: Vec::new(),
             intended: Vec::new(),
-            found: Found::default(),
+            found: TableResult::default(),
             sightings: Vec::new(),
             group: None,
             gatherer: None,
@@ -256,7 +256,7 @@ impl<'r> Client<'r> {
             let found = asked.is_ok().then_some(&self.found);
             let first = *number;
             *number += rows::record(op, found, |op| records.op(op))?;
-            let Found { snapshot, txn, mark, .. } = &mut self.found;
+            let TableResult { snapshot, txn, mark, .. } = &mut self.found;
             let told = snapshot.is_some() || txn.is_some() || mark.is_some();
             if let (Some(name), true) = (name, told) {
                 let (snapshot, op) = (snapshot.take(), Some(first));

@@ -4,7 +4,7 @@ use isolario_model::{Op, OpInput, RowInput, SinkError, TupleParts, ValueRef};
 use isolario_predicate::{Comparison, Expr, ExprError, Literal, Predicate};
 use isolario_workload::{Held, TableOp};
 
-use crate::table::{Found, TABLE};
+use crate::table::{TABLE, TableResult};
 
 /// The columns that a row is called by, and those that it holds.
 type Key = [(&'static str, ValueRef<'static>); 1];
@@ -34,7 +34,7 @@ fn value_of(columns: &Columns) -> TupleParts<'_> {
 /// transaction's own one of the same key. A function comes after a read of the rows that it was taken over.
 pub fn record(
     op: &TableOp,
-    found: Option<&Found>,
+    found: Option<&TableResult>,
     mut tell: impl FnMut(&OpInput<'_>) -> Result<(), SinkError>,
 ) -> Result<usize, SinkError> {
     match *op {
@@ -84,7 +84,7 @@ pub fn record(
 }
 
 /// Gives the rows of an answer as the history has them.
-fn with_rows<T>(found: Option<&Found>, give: impl FnOnce(Option<&[RowInput<'_>]>) -> T) -> T {
+fn with_rows<T>(found: Option<&TableResult>, give: impl FnOnce(Option<&[RowInput<'_>]>) -> T) -> T {
     let Some(found) = found else { return give(None) };
     let keys: Vec<Key> = found.rows.iter().map(|(key, _)| key_columns(*key)).collect();
     let held: Vec<Option<Columns>> = found.rows.iter().map(|(_, held)| held.map(columns)).collect();
@@ -153,7 +153,7 @@ mod tests {
     fn a_read_by_key_that_finds_two_rows_has_them_both() {
         let held = |version| Some(Held { a: 1, b: 2, version });
         let read = |rows: &[(u32, Option<Held>)]| {
-            let found = Found { rows: rows.to_vec(), ..Found::default() };
+            let found = TableResult { rows: rows.to_vec(), ..TableResult::default() };
             let mut recorded = Vec::new();
             let record_op = |op: &OpInput<'_>| {
                 recorded.push(match op {

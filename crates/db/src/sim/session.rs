@@ -12,7 +12,7 @@ use crate::database::{
     Access, ConditionalResult, Connection, Receipt, RegisterValue, read_then_write,
 };
 use crate::error::DbError;
-use crate::table::Found;
+use crate::table::TableResult;
 
 /// How often a defect shows.
 const SELDOM: f64 = 0.01;
@@ -176,7 +176,7 @@ impl Connection for Session {
         read_then_write(self, key, expected, new)
     }
 
-    fn table(&mut self, op: &TableOp, found: &mut Found) -> Result<(), DbError> {
+    fn table(&mut self, op: &TableOp, found: &mut TableResult) -> Result<(), DbError> {
         self.dawdle();
         let mut state = self.shared.lock();
         let (number, rng) = (self.number, &mut self.rng);
@@ -236,7 +236,7 @@ fn run_on_table(
     txn: &mut TableTxn,
     op: &TableOp,
     rng: &mut Rng,
-    found: &mut Found,
+    found: &mut TableResult,
 ) {
     match *op {
         TableOp::Insert { key, held } => store.write(txn, key, Some(held)),

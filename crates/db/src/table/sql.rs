@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use isolario_model::Value;
 use isolario_workload::{Column, Function, Held, TableOp, ValueRange};
 
-use super::{Found, TABLE};
+use super::{TABLE, TableResult};
 use crate::error::DbError;
 
 /// The columns of our table, in the words that servers understand. What others take for a comment has
@@ -205,7 +205,7 @@ impl TableSql {
         &'static self,
         line: &mut dyn Prepared,
         op: &TableOp,
-        found: &mut Found,
+        found: &mut TableResult,
     ) -> Result<(), DbError> {
         match *op {
             TableOp::Insert { key, held } => {
@@ -252,7 +252,7 @@ impl TableSql {
         range: ValueRange,
         b: i64,
         version: i64,
-        found: &mut Found,
+        found: &mut TableResult,
     ) -> Result<(), DbError> {
         let values = [range.low, range.high, b, version];
         let reply = of(&self.range_update, range).ask(line, &values)?;
@@ -274,7 +274,7 @@ impl TableSql {
         line: &mut dyn Prepared,
         range: ValueRange,
         version: i64,
-        found: &mut Found,
+        found: &mut TableResult,
     ) -> Result<(), DbError> {
         let values = [range.low, range.high, version];
         if self.dialect == Dialect::MySql {
@@ -296,7 +296,7 @@ impl TableSql {
     }
 
     /// Takes rows with what comes before them.
-    fn take(&self, mut reply: Reply, found: &mut Found) -> Result<(), DbError> {
+    fn take(&self, mut reply: Reply, found: &mut TableResult) -> Result<(), DbError> {
         if self.dialect != Dialect::Postgres(Told::Statements) {
             return take_rows(reply, 0, found);
         }
@@ -391,7 +391,7 @@ fn aggregate(dialect: Dialect, function: Function, column: &str) -> String {
 }
 
 /// Takes rows that begin after so many other columns. One without a key stands for none.
-fn take_rows(reply: Reply, first: usize, found: &mut Found) -> Result<(), DbError> {
+fn take_rows(reply: Reply, first: usize, found: &mut TableResult) -> Result<(), DbError> {
     for row in reply.rows {
         match row.get(first..) {
             Some([Value::Int(id), Value::Int(a), Value::Int(b), Value::Int(version)]) => {
@@ -433,7 +433,7 @@ mod tests {
         let (nil, int) = (|| Value::Nil, Value::Int);
         let snapshot = Value::Text("7:9:8".into());
         let nothing = vec![snapshot, int(8), nil(), nil(), nil(), nil()];
-        let mut found = Found::default();
+        let mut found = TableResult::default();
         let reply = Reply { rows: vec![nothing], changed: 0 };
         POSTGRES_STATEMENTS.take(reply, &mut found).unwrap();
         assert_eq!((found.snapshot.as_deref(), found.txn), (Some("7:9:8"), Some(8)));

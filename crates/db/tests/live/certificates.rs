@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use isolario_check::CheckOptions;
 use isolario_db::certificate::{Certificate, Change, Commit, Log, Misfit, assemble};
-use isolario_db::{Access, Control, Database, DbUrl, Found, Plan, Settings, Sighting, open, run};
+use isolario_db::{
+    Access, Control, Database, DbUrl, Plan, Settings, Sighting, TableResult, open, run,
+};
 use isolario_formats::{Source, read, version_order};
 use isolario_model::{
     Batch, Expr, History, Initial, KeyId, Level, Meta, Op, OpId, OpInput, Outcome, Predicate,
@@ -247,7 +249,7 @@ fn repeatable_read_of_postgres_is_not_quite_snapshot_isolation() {
     let database = database(servers.url(), "repeatable-read");
     prepare_nodes(std::slice::from_ref(&database), WorkloadKind::Predicate, 10);
     let held = |version| Held { a: 5, b: 5, version };
-    let mut found = Found::default();
+    let mut found = TableResult::default();
     let mut one = database.connect().unwrap();
     one.begin(Access::Write).unwrap();
     one.table(&TableOp::Insert { key: 1, held: held(1) }, &mut found).unwrap();

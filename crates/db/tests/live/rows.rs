@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use isolario_check::CheckOptions;
-use isolario_db::{Access, Database, Found, TABLE};
+use isolario_db::{Access, Database, TABLE, TableResult};
 use isolario_model::{
     History, KeyId, Level, Op, Outcome, PromisedOrder, TxnId, ValueId, ValueRef, Verdict,
 };
@@ -30,7 +30,7 @@ fn operations(database: &dyn Database) {
     let mut connection = connect(database);
     connection.begin(Access::Write).unwrap();
     let mut run = |op: TableOp| {
-        let mut found = Found::default();
+        let mut found = TableResult::default();
         connection.table(&op, &mut found).unwrap();
         found.rows.sort_by_key(|(key, _)| *key);
         found
@@ -76,7 +76,7 @@ fn operations(database: &dyn Database) {
 
     let mut other = connect(database);
     other.begin(Access::Read).unwrap();
-    let mut found = Found::default();
+    let mut found = TableResult::default();
     other.table(&TableOp::RangeRead { range: range(Column::A, 0, 999) }, &mut found).unwrap();
     assert_eq!(found.rows, [(1, Some(held(11, 42, 8)))]);
     other.commit().unwrap();

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use isolario_check::CheckOptions;
-use isolario_db::{self as db, Access, Connection, DbError, Found, key_name, record_table_op};
+use isolario_db::{
+    self as db, Access, Connection, DbError, TableResult, key_name, record_table_op,
+};
 use isolario_formats::{self as formats, OutputTarget as File};
 use isolario_model::{
     Counts, History, Op, Outcome, RunRecord, SinkError, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef,
@@ -105,7 +107,7 @@ fn after(history: &History) -> Outage {
 enum Seen {
     Register(u64, Option<i64>),
     List(u64, Vec<i64>),
-    Row(TableOp, Found),
+    Row(TableOp, TableResult),
 }
 
 /// Runs one of the last transactions.
@@ -121,7 +123,7 @@ fn read_again(plan: &[PlannedOp], connection: &mut dyn Connection) -> Result<Vec
                 Seen::List(key, elements)
             }
             PlannedOp::Table(op) => {
-                let mut found = Found::default();
+                let mut found = TableResult::default();
                 connection.table(&op, &mut found)?;
                 Seen::Row(op, found)
             }
