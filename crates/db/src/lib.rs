@@ -86,7 +86,7 @@ pub use run::{
     Control, Last, Outcome, Plan, Progress, RunError, Sighting, key_name, record_table_op, run,
     run_then,
 };
-pub use sql::{Answer, SqlConnection};
+pub use sql::{SqlConnection, SqlResult};
 pub use table::{TABLE, TableResult};
 pub use temporary::abandon_temporary_files;
 pub use url::{Address, DbUrl, Parameters};

@@ -12,7 +12,7 @@ use crate::error::DbError;
 pub trait SqlConnection: Send {
     /// Runs one statement. Where it may end a transaction, because it is a commit or stands outside
     /// of any transaction, a lost answer means that nobody knows whether it took effect.
-    fn statement(&mut self, sql: &str, ends: bool) -> Result<Answer, DbError>;
+    fn statement(&mut self, sql: &str, ends: bool) -> Result<SqlResult, DbError>;
 
     /// The server's own number of this connection, by which it shows up in the server's tables of
     /// sessions and locks.
@@ -22,7 +22,7 @@ pub trait SqlConnection: Send {
 /// What came back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Answer {
+pub struct SqlResult {
     /// The names of the columns; a server that returns no row need not tell them.
     pub columns: Vec<String>,
     /// The rows, with a value for each column.

@@ -8,7 +8,7 @@ use mysql::{Column, Conn};
 use super::errors::classify;
 use crate::error::DbError;
 use crate::remote::Stage;
-use crate::sql::{Answer, SqlConnection, decimal, hexadecimal};
+use crate::sql::{SqlConnection, SqlResult, decimal, hexadecimal};
 
 pub(super) struct SqlSession {
     conn: Conn,
@@ -21,14 +21,14 @@ impl SqlSession {
 }
 
 impl SqlConnection for SqlSession {
-    fn statement(&mut self, sql: &str, ends: bool) -> Result<Answer, DbError> {
+    fn statement(&mut self, sql: &str, ends: bool) -> Result<SqlResult, DbError> {
         let stage = if ends { Stage::Commit } else { Stage::Statement };
         let failed = |error| classify(error, stage);
         let mut result = self.conn.query_iter(sql).map_err(failed)?;
         let columns: Vec<Column> = result.columns().as_ref().to_vec();
-        let mut answer = Answer {
+        let mut answer = SqlResult {
             columns: columns.iter().map(|column| column.name_str().into_owned()).collect(),
-            ..Answer::default()
+            ..SqlResult::default()
         };
         if let Some(rows) = result.iter() {
             for row in rows {

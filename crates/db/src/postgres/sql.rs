@@ -10,7 +10,7 @@ use tokio_postgres::{Row, RowStream};
 use super::Line;
 use crate::error::DbError;
 use crate::remote::Stage;
-use crate::sql::{Answer, SqlConnection, decimal, hexadecimal};
+use crate::sql::{SqlConnection, SqlResult, decimal, hexadecimal};
 
 pub(super) struct SqlSession {
     line: Line,
@@ -26,14 +26,14 @@ impl SqlSession {
 
 impl SqlConnection for SqlSession {
     /// One round trip: the statement is parsed, bound and run at once.
-    fn statement(&mut self, sql: &str, ends: bool) -> Result<Answer, DbError> {
+    fn statement(&mut self, sql: &str, ends: bool) -> Result<SqlResult, DbError> {
         let stage = if ends { Stage::Commit } else { Stage::Statement };
         let without: [(i32, Type); 0] = [];
         let asked = async { collect(self.line.client.query_typed_raw(sql, without).await?).await };
         let (rows, changed) = self.line.ask(stage, asked)?;
         let names =
             |row: &Row| row.columns().iter().map(|column| column.name().to_owned()).collect();
-        Ok(Answer {
+        Ok(SqlResult {
             columns: rows.first().map(names).unwrap_or_default(),
             rows: rows.iter().map(values).collect::<Result<_, _>>()?,
             changed,

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, Statement, TransactionState};
 use super::classify;
 use super::waiting::Place;
 use crate::error::DbError;
-use crate::sql::{Answer, SqlConnection, hexadecimal};
+use crate::sql::{SqlConnection, SqlResult, hexadecimal};
 
 pub(super) struct SqlSession {
     connection: Connection,
@@ -19,7 +19,7 @@ impl SqlSession {
         SqlSession { connection, place }
     }
 
-    fn attempt(&self, sql: &str) -> Result<Answer, DbError> {
+    fn attempt(&self, sql: &str) -> Result<SqlResult, DbError> {
         let mut statement = self.connection.prepare(sql).map_err(refused)?;
         run(&mut statement).map_err(refused)
     }
@@ -34,7 +34,7 @@ impl SqlSession {
 
 impl SqlConnection for SqlSession {
     /// SQLite answers in any case, so nothing is ever in doubt.
-    fn statement(&mut self, sql: &str, _: bool) -> Result<Answer, DbError> {
+    fn statement(&mut self, sql: &str, _: bool) -> Result<SqlResult, DbError> {
         let answer = match self.has_snapshot() {
             true => self.attempt(sql)?,
             false => self.place.wait(|| self.attempt(sql))?,
@@ -43,7 +43,7 @@ impl SqlConnection for SqlSession {
             true => self.connection.changes(),
             false => answer.rows.len() as u64,
         };
-        Ok(Answer { changed, ..answer })
+        Ok(SqlResult { changed, ..answer })
     }
 
     fn id(&self) -> Option<u64> {
@@ -51,12 +51,12 @@ impl SqlConnection for SqlSession {
     }
 }
 
-fn run(statement: &mut Statement<'_>) -> rusqlite::Result<Answer> {
+fn run(statement: &mut Statement<'_>) -> rusqlite::Result<SqlResult> {
     let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let width = columns.len();
     let values = |row: &Row<'_>| (0..width).map(|at| row.get_ref(at).map(value)).collect();
     let rows = statement.query_map([], values)?.collect::<rusqlite::Result<_>>()?;
-    Ok(Answer { columns, rows, changed: 0 })
+    Ok(SqlResult { columns, rows, changed: 0 })
 }
 
 /// An error of a statement that somebody made up is no reason to end a run.

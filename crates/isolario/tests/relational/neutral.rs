@@ -1,6 +1,8 @@
 //! Instrumentation changes no answer: the same transactions one after the other, with and without it.
 
-use isolario::db::{Answer, Database, DbError, DbUrl, Settings as DbSettings, SqlConnection, open};
+use isolario::db::{
+    Database, DbError, DbUrl, Settings as DbSettings, SqlConnection, SqlResult, open,
+};
 use isolario::model::Value;
 use isolario::sql::{
     Aux, Bounds, Instrument, Instrumented, Planned, Planner, Product, Schema, StatementKind, Style,
@@ -29,7 +31,7 @@ fn prepared(
 /// What one statement came to: its rows in some order, or the code of its error.
 fn outcome(
     sent: &Instrumented,
-    answer: Result<Answer, DbError>,
+    answer: Result<SqlResult, DbError>,
 ) -> Result<Vec<Vec<Value>>, String> {
     match answer {
         Ok(answer) => {
