@@ -11,7 +11,7 @@ use isolario_workload::Kind;
 
 /// Over how many nodes a claim holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nodes {
+pub enum ClaimNodes {
     /// Over any number.
     Any,
     /// Over a single one.
@@ -31,7 +31,7 @@ pub struct ClaimRow {
     /// The workloads.
     pub workloads: &'static [Kind],
     /// The nodes.
-    pub nodes: Nodes,
+    pub nodes: ClaimNodes,
     /// The strongest levels it promises; none where it promises nothing.
     pub levels: &'static [Level],
     /// Where the promise comes from, in a few words.
@@ -71,12 +71,12 @@ const fn row(
     levels: &'static [Level],
     words: &'static str,
 ) -> ClaimRow {
-    ClaimRow { database, isolation, workloads, nodes: Nodes::Any, levels, words }
+    ClaimRow { database, isolation, workloads, nodes: ClaimNodes::Any, levels, words }
 }
 
 /// The promise of a server that knows of no other.
 const fn on_one_node(row: ClaimRow) -> ClaimRow {
-    ClaimRow { nodes: Nodes::One, ..row }
+    ClaimRow { nodes: ClaimNodes::One, ..row }
 }
 
 /// What a primary and its standbys promise together.
@@ -92,7 +92,7 @@ const DIRTY: &str = "reads take no locks and may be dirty; writes lock rows unti
 
 /// The promise of several servers together.
 const fn over_nodes(row: ClaimRow) -> ClaimRow {
-    ClaimRow { nodes: Nodes::Several, ..row }
+    ClaimRow { nodes: ClaimNodes::Several, ..row }
 }
 
 /// Every claim. The first row that fits is the answer.
@@ -420,9 +420,9 @@ pub(crate) fn look_up(database: &str, isolation: &str, kind: Kind, nodes: usize)
             && row.isolation == isolation
             && row.workloads.contains(&kind)
             && match row.nodes {
-                Nodes::Any => true,
-                Nodes::One => nodes == 1,
-                Nodes::Several => nodes > 1,
+                ClaimNodes::Any => true,
+                ClaimNodes::One => nodes == 1,
+                ClaimNodes::Several => nodes > 1,
             }
     };
     match CLAIMS.iter().find(fits) {

@@ -70,7 +70,7 @@ mod temporary;
 mod tls;
 mod url;
 
-pub use claims::{CLAIMS, Claim, ClaimRow, Nodes};
+pub use claims::{CLAIMS, Claim, ClaimNodes, ClaimRow};
 pub use clock::{Moment, ServerClock};
 pub use database::{
     Access, ConditionalResult, Connection, Database, Layout, LockView, Receipt, RegisterValue,

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use isolario_db::{CLAIMS, ClaimRow, DRIVERS, Nodes};
+use isolario_db::{CLAIMS, ClaimNodes, ClaimRow, DRIVERS};
 use isolario_model::Level;
 use isolario_workload::Kind;
 
@@ -19,9 +19,9 @@ fn line(row: &ClaimRow) -> String {
         some => some.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", "),
     };
     let nodes = match row.nodes {
-        Nodes::Any => "any",
-        Nodes::One => "one",
-        Nodes::Several => "several",
+        ClaimNodes::Any => "any",
+        ClaimNodes::One => "one",
+        ClaimNodes::Several => "several",
     };
     let levels: Vec<_> = row.levels.iter().copied().map(Level::name).collect();
     let levels = levels.join(", ");
