@@ -35,7 +35,7 @@ pub struct ClaimRow {
     /// The strongest levels it promises; none where it promises nothing.
     pub levels: &'static [Level],
     /// Where the promise comes from, in a few words.
-    pub words: &'static str,
+    pub source: &'static str,
 }
 
 /// What a database claims to give.
@@ -71,7 +71,7 @@ const fn row(
     levels: &'static [Level],
     words: &'static str,
 ) -> ClaimRow {
-    ClaimRow { database, isolation, workloads, nodes: ClaimNodes::Any, levels, words }
+    ClaimRow { database, isolation, workloads, nodes: ClaimNodes::Any, levels, source: words }
 }
 
 /// The promise of a server that knows of no other.
@@ -426,7 +426,7 @@ pub(crate) fn look_up(database: &str, isolation: &str, kind: Kind, nodes: usize)
             }
     };
     match CLAIMS.iter().find(fits) {
-        Some(row) => Claim { levels: row.levels.to_vec(), words: row.words.to_owned() },
+        Some(row) => Claim { levels: row.levels.to_vec(), words: row.source.to_owned() },
         None => Claim::none(format!("{database} claims nothing for {isolation} and {kind}")),
     }
 }
@@ -489,7 +489,7 @@ mod tests {
             // Not all of them are always compiled in.
             let known = driver.is_none_or(|driver| driver.isolations.contains(&row.isolation));
             assert!(known, "{} {}", row.database, row.isolation);
-            assert!(!row.levels.is_empty() && !row.words.is_empty(), "{}", row.database);
+            assert!(!row.levels.is_empty() && !row.source.is_empty(), "{}", row.database);
         }
     }
 }

@@ -25,7 +25,7 @@ fn line(row: &ClaimRow) -> String {
     };
     let levels: Vec<_> = row.levels.iter().copied().map(Level::name).collect();
     let levels = levels.join(", ");
-    let ClaimRow { database, isolation, words, .. } = row;
+    let ClaimRow { database, isolation, source: words, .. } = row;
     format!("| {database} | {isolation} | {workloads} | {nodes} | {levels} | {words} |")
 }
 
