@@ -44,13 +44,13 @@ pub struct Claim {
     /// The strongest levels it promises; none where it promises nothing.
     pub levels: Vec<Level>,
     /// Where the promise comes from.
-    pub words: String,
+    pub source: String,
 }
 
 impl Claim {
     /// No promise, and why.
     pub fn none(words: impl Into<String>) -> Claim {
-        Claim { levels: Vec::new(), words: words.into() }
+        Claim { levels: Vec::new(), source: words.into() }
     }
 }
 
@@ -426,7 +426,7 @@ pub(crate) fn look_up(database: &str, isolation: &str, kind: Kind, nodes: usize)
             }
     };
     match CLAIMS.iter().find(fits) {
-        Some(row) => Claim { levels: row.levels.to_vec(), words: row.source.to_owned() },
+        Some(row) => Claim { levels: row.levels.to_vec(), source: row.source.to_owned() },
         None => Claim::none(format!("{database} claims nothing for {isolation} and {kind}")),
     }
 }

@@ -209,7 +209,7 @@ impl Embedded {
     #[must_use]
     pub fn claiming(self, levels: impl IntoIterator<Item = Level>) -> Embedded {
         let (levels, words) = (levels.into_iter().collect(), "what its author says".to_owned());
-        Embedded { claimed: Some(Claim { levels, words }), ..self }
+        Embedded { claimed: Some(Claim { levels, source: words }), ..self }
     }
 
     /// With a limit for the calls of a [`LocalStore`]; nobody else can be interrupted.
@@ -249,12 +249,12 @@ impl Database for Embedded {
     fn claim(&self, kind: Kind, nodes: usize) -> Claim {
         match &self.claimed {
             None => claims::look_up(&self.name, &self.isolation, kind, nodes),
-            Some(Claim { levels, words }) => {
+            Some(Claim { levels, source: words }) => {
                 let levels = levels.iter().map(|level| match (level, kind) {
                     (Level::StrictSerializable, Kind::Lwt) => Level::Linearizable,
                     (level, _) => *level,
                 });
-                Claim { levels: levels.collect(), words: words.clone() }
+                Claim { levels: levels.collect(), source: words.clone() }
             }
         }
     }

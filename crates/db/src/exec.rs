@@ -164,7 +164,7 @@ impl Database for Exec {
     fn claim(&self, _: Kind, _: usize) -> Claim {
         match self.greeting() {
             Ok(Greeting { claim, .. }) if !claim.is_empty() => {
-                Claim { levels: claim.clone(), words: "what the driver says".to_owned() }
+                Claim { levels: claim.clone(), source: "what the driver says".to_owned() }
             }
             _ => Claim::none("the driver claims nothing"),
         }

@@ -141,7 +141,7 @@ impl Database for Sim {
             (Level::Linearizable, kind) if kind != Kind::Lwt => Level::StrictSerializable,
             (level, _) => level,
         };
-        Claim { levels: vec![level], words: "the level that its URL names".to_owned() }
+        Claim { levels: vec![level], source: "the level that its URL names".to_owned() }
     }
 
     /// It keeps the order of its commits at the levels that are about an order.

@@ -54,7 +54,7 @@ impl Database for Store {
     }
 
     fn claim(&self, _: Kind, _: usize) -> Claim {
-        Claim { levels: vec![Level::Serializable], words: "so its page says".to_owned() }
+        Claim { levels: vec![Level::Serializable], source: "so its page says".to_owned() }
     }
 
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {

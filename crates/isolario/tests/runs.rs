@@ -49,7 +49,7 @@ impl Database for Store {
         kind == Kind::Mini
     }
     fn claim(&self, _: Kind, _: usize) -> Claim {
-        Claim { levels: vec![Level::ReadCommitted], words: "its page".to_owned() }
+        Claim { levels: vec![Level::ReadCommitted], source: "its page".to_owned() }
     }
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {
         Ok(())

@@ -58,7 +58,7 @@ impl Observer for Watch<'_> {
             false => format!("claims {}", levels.join(" and ")),
         };
         let (version, isolation) = (&target.version, target.isolation());
-        let words = &target.claim.words;
+        let words = &target.claim.source;
         self.console.info(&format!("{version}{nodes}, {isolation}: {claims} ({words})"));
         for remark in target.remarks() {
             self.console.info(&remark);

@@ -269,7 +269,7 @@ impl Setting<'_> {
                 in_effect: moving.and(&staying).in_effect(),
             }),
             claims: claim.levels,
-            claim_source: claim.words,
+            claim_source: claim.source,
             in_effect: staying.in_effect(),
         });
     }

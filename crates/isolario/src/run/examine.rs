@@ -30,7 +30,7 @@ pub struct Examination {
 
 /// What a run was asked, as its record tells; a check of its history answers the same.
 pub fn recorded_ask(record: &RunRecord) -> (Ask, Claim) {
-    let claim = Claim { levels: record.claim.clone(), words: record.claim_source.clone() };
+    let claim = Claim { levels: record.claim.clone(), source: record.claim_source.clone() };
     let named = record.asked.clone();
     let ask = match (record.asked_all, named.is_empty()) {
         (true, _) => Ask::Levels { levels: supported().to_vec(), named },
@@ -171,7 +171,7 @@ mod tests {
     }
 
     fn judged(ops: &[OpInput<'_>], levels: &[Level]) -> Judgement {
-        let claim = Claim { levels: levels.to_vec(), words: String::new() };
+        let claim = Claim { levels: levels.to_vec(), source: String::new() };
         examine(&singles(ops), &Ask::Claim, &claim, &CheckOptions::default()).judgement()
     }
 

@@ -413,7 +413,7 @@ fn begin(settings: &Settings, target: &Target) -> RunRecord {
         replay: replay::command(settings, target.isolation()),
         remarks: target.remarks(),
         claim: target.claim.levels.clone(),
-        claim_source: target.claim.words.clone(),
+        claim_source: target.claim.source.clone(),
         ..RunRecord::default()
     }
 }

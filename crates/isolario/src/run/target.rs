@@ -16,12 +16,12 @@ use super::settings::Settings;
 /// by then; a fault is no excuse for an older one. Strict serializability would ask for more than that: the
 /// order of transactions that do not meet, which serializable databases need not keep.
 pub(super) fn in_real_time(claim: Claim) -> Claim {
-    let Claim { mut levels, words } = claim;
+    let Claim { mut levels, source: words } = claim;
     let implies = |wanted: Level| levels.iter().any(|level| level.implies(wanted));
     if implies(Level::SnapshotIsolation) && !implies(Level::StrongSnapshotIsolation) {
         levels.push(Level::StrongSnapshotIsolation);
     }
-    Claim { levels, words }
+    Claim { levels, source: words }
 }
 
 /// What a run needs room for.

@@ -27,7 +27,7 @@ pub(super) fn write(
     let run = RunRecord {
         isolation: isolation.clone(),
         claim: claim.levels.clone(),
-        claim_source: claim.words.clone(),
+        claim_source: claim.source.clone(),
         ..run.clone()
     };
     let history = format!("{name}.iso");
