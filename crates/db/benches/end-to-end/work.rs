@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use isolario_bench::{Failure, Job, Kept, Stopwatch};
 use isolario_check::check;
-use isolario_db::{Control, DbUrl, Layout, Plan, Settings, open, run};
+use isolario_db::{Control, DbUrl, Layout, RunPlan, Settings, open, run};
 use isolario_formats::read;
 use isolario_model::{Level, StopReason};
 use isolario_servers::Servers;
@@ -70,7 +70,7 @@ impl Run {
         databases[0].prepare(&Layout::new(self.kind, workload.keys))?;
         let planner = Planner::new(&workload, self.sessions, 1)?;
         let max_retries = 0;
-        let plan = Plan {
+        let plan = RunPlan {
             databases: &databases,
             generator: &planner.with_attempts(max_retries + 1),
             sessions: self.sessions,

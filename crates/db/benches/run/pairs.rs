@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use isolario_bench::{Arguments, Failure, process_time, time_of_descendants};
 use isolario_db::certificate::{Capture, assemble};
-use isolario_db::{Control, Database, DbUrl, Layout, Outcome, Plan, Progress, Settings, open, run};
+use isolario_db::{
+    Control, Database, DbUrl, Layout, Outcome, Progress, RunPlan, Settings, open, run,
+};
 use isolario_formats::read;
 use isolario_workload::{DefaultRun, Generator, Kind, Planner, Workload};
 
@@ -116,7 +118,7 @@ impl Bench {
     ) -> Result<Pace, Failure> {
         databases[0].prepare(&self.layout)?;
         let capture = captures.then(|| databases[0].capture()).transpose()?;
-        let plan = Plan {
+        let plan = RunPlan {
             databases,
             generator: self.planner.as_ref(),
             sessions: self.sessions,

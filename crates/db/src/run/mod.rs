@@ -36,7 +36,7 @@ use session::Session;
 
 /// What to run.
 #[derive(Clone, Copy)]
-pub struct Plan<'p> {
+pub struct RunPlan<'p> {
     /// The nodes; sessions go round them.
     pub databases: &'p [Box<dyn Database>],
     /// What the clients ask for.
@@ -125,7 +125,7 @@ pub struct Outcome {
 
 /// What the sessions of a run share.
 struct Shared<'r> {
-    plan: &'r Plan<'r>,
+    plan: &'r RunPlan<'r>,
     control: &'r Control,
     recorder: Option<&'r LiveRecorder>,
     meter: Meter,
@@ -194,7 +194,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// ```
 /// use std::time::Duration;
 ///
-/// use isolario_db::{Control, DbUrl, Layout, Plan, Settings, open, run};
+/// use isolario_db::{Control, DbUrl, Layout, RunPlan, Settings, open, run};
 /// use isolario_workload::{Generator, Kind, Place, PlannedOp};
 ///
 /// /// Every session increments the same counter, with values that tell who did.
@@ -213,7 +213,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// let settings = Settings { sessions: 4, ..Settings::default() };
 /// let databases = [open(&DbUrl::parse("sim:serializable")?, &settings)?];
 /// databases[0].prepare(&Layout::new(Kind::Mini, 1))?;
-/// let plan = Plan {
+/// let plan = RunPlan {
 ///     databases: &databases,
 ///     generator: &Counter,
 ///     sessions: 4,
@@ -233,7 +233,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn run(
-    plan: &Plan<'_>,
+    plan: &RunPlan<'_>,
     control: &Control,
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Outcome, RunError> {
@@ -252,7 +252,7 @@ pub struct Last<'l> {
 
 /// As [`run`], and then some more, unless the run was interrupted. It is recorded, and not counted.
 pub fn run_then(
-    plan: &Plan<'_>,
+    plan: &RunPlan<'_>,
     control: &Control,
     watch: &mut dyn FnMut(&Progress),
     last: Option<Last<'_>>,

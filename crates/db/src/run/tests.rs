@@ -121,7 +121,7 @@ impl Stage {
         let planner = Planner::new(workload, self.sessions, self.seed).unwrap();
         let generator = &planner.with_attempts(self.max_retries + 1);
         let databases: [Box<dyn Database>; 1] = [Box::new(fake)];
-        let plan = Plan {
+        let plan = RunPlan {
             databases: &databases,
             generator,
             sessions: self.sessions,
@@ -281,7 +281,7 @@ fn a_run_can_be_stopped_and_limited_in_time() {
     let stage = Stage { txns: None, ..stage() };
     let planner = Planner::new(&Workload::default(), 2, 1).unwrap();
     let databases: [Box<dyn Database>; 1] = [Box::new(Fake::new(|_| None))];
-    let plan = Plan {
+    let plan = RunPlan {
         databases: &databases,
         generator: &planner,
         sessions: 2,
@@ -298,7 +298,7 @@ fn a_run_can_be_stopped_and_limited_in_time() {
     assert_eq!(outcome.stopped, StopReason::Done);
     assert!(outcome.counts.committed <= 100, "{}", outcome.counts.committed);
     let control = Control::new();
-    let endless = Plan { duration: None, ..plan };
+    let endless = RunPlan { duration: None, ..plan };
     let interrupt = &mut |progress: &Progress| {
         if progress.counts.committed > 0 {
             control.stop(StopReason::Interrupted, None);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use isolario_check::{CheckOptions, check};
-use isolario_db::{Control, DbUrl, Layout, Outcome, Plan, RunError, Settings, open, run};
+use isolario_db::{Control, DbUrl, Layout, Outcome, RunError, RunPlan, Settings, open, run};
 use isolario_formats::read;
 use isolario_model::{History, Level, Outcome as Ended, StopReason, Verdict};
 use isolario_workload::{Kind, Planner, Workload};
@@ -45,7 +45,7 @@ impl Stage {
             .map_err(|error| RunError::Connect { node: 0, error })?;
         let workload = Workload { kind: self.kind, keys: 5, ops: 4, ..Workload::default() };
         let planner = Planner::new(&workload, 3, 1).unwrap().with_attempts(4);
-        let plan = Plan {
+        let plan = RunPlan {
             databases: &databases,
             generator: &planner,
             sessions: 3,

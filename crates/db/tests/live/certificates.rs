@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use isolario_check::CheckOptions;
 use isolario_db::certificate::{Certificate, Change, Commit, Log, Misfit, assemble};
 use isolario_db::{
-    Access, Control, Database, DbUrl, Plan, Settings, Sighting, TableResult, open, run,
+    Access, Control, Database, DbUrl, RunPlan, Settings, Sighting, TableResult, open, run,
 };
 use isolario_formats::{Source, read, version_order};
 use isolario_model::{
@@ -52,7 +52,7 @@ fn captured(url: &str, isolation: &str, workload: &Workload, txns: u64) -> Captu
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("history.iso");
     let planner = Planner::new(workload, SESSIONS, 7).unwrap().with_attempts(ATTEMPTS);
-    let plan = Plan {
+    let plan = RunPlan {
         databases: &databases,
         generator: &planner,
         sessions: SESSIONS,

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use isolario_check::check;
-use isolario_db::{Control, Database, Outcome, Plan, Progress, run};
+use isolario_db::{Control, Database, Outcome, Progress, RunPlan, run};
 use isolario_formats::read;
 use isolario_model::{AnomalyKind, Counts, History, Level, StopReason, Verdict};
 use isolario_verify::verify;
@@ -68,7 +68,7 @@ impl Trial {
         let planner = Planner::new(&self.workload, self.sessions, self.seed).unwrap();
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("history.iso");
-        let plan = Plan {
+        let plan = RunPlan {
             databases: &databases,
             generator: &planner.with_attempts(MAX_RETRIES + 1),
             sessions: self.sessions,

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use isolario_check::{CheckOptions, Follower};
-use isolario_db::{self as db, Control, Last, Plan, Progress};
+use isolario_db::{self as db, Control, Last, Progress, RunPlan};
 use isolario_formats as formats;
 use isolario_model::{Level, StopReason};
 use isolario_workload::Generator;
@@ -59,7 +59,7 @@ impl Course<'_> {
         watch: &mut dyn FnMut(&Progress),
     ) -> Result<db::Outcome, RunError> {
         let settings = self.settings;
-        let plan = Plan {
+        let plan = RunPlan {
             databases: &self.target.nodes,
             generator: self.generator,
             sessions: settings.sessions,

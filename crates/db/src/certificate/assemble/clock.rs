@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
     use crate::certificate::changefeed::Decoder;
-    use crate::run::{Control, Plan, run};
+    use crate::run::{Control, RunPlan, run};
     use crate::{DbUrl, Layout, Settings, TABLE, open};
 
     /// A run on the simulated store, whose serial order is that of its commits.
@@ -155,7 +155,7 @@ mod tests {
         databases[0].prepare(&Layout::new(Kind::Predicate, workload.keys)).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("history.iso");
-        let plan = Plan {
+        let plan = RunPlan {
             databases: &databases,
             generator: &Planner::new(&workload, 4, 7).unwrap().with_attempts(4),
             sessions: 4,
