@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use isolario::Level;
 use isolario::db::{
-    self, Access, Claim, Connection, Database, DbError, Layout, Progress, Receipt, RegisterValue,
+    self, Access, Claim, Connection, Database, DbError, Layout, Receipt, RegisterValue, RunProgress,
 };
 use isolario::model::{RunVerdict, StopReason, VerdictKind};
 use isolario::run::{
@@ -149,7 +149,7 @@ impl Observer for Impatient {
     fn recording(&mut self, _: &Path) {
         self.told.push("recording");
     }
-    fn driving(&mut self, progress: &Progress) {
+    fn driving(&mut self, progress: &RunProgress) {
         if progress.counts.committed > 0 {
             assert_eq!(self.handle.interrupt(), Stage::Driving);
         }

@@ -29,7 +29,7 @@ impl<'r> Watch<'r> {
     }
 
     /// How much longer it is going to take.
-    fn left(&self, progress: &db::Progress) -> Option<Duration> {
+    fn left(&self, progress: &db::RunProgress) -> Option<Duration> {
         let by_time = self.settings.duration.map(|all| all.saturating_sub(progress.elapsed));
         let by_txns = self.settings.txns.filter(|_| progress.throughput > 0.0).map(|all| {
             let txns = all.saturating_sub(progress.counts.committed);
@@ -83,7 +83,7 @@ impl Observer for Watch<'_> {
         });
     }
 
-    fn driving(&mut self, progress: &db::Progress) {
+    fn driving(&mut self, progress: &db::RunProgress) {
         if let Some(bar) = &self.bar {
             bar.set_message(line(progress, self.left(progress)));
             bar.tick();
@@ -126,7 +126,7 @@ impl Drop for Watch<'_> {
     }
 }
 
-fn line(progress: &db::Progress, left: Option<Duration>) -> String {
+fn line(progress: &db::RunProgress, left: Option<Duration>) -> String {
     let counts = &progress.counts;
     let mut parts = vec![format!("{} committed", grouped(counts.committed))];
     parts.push(format!("{} aborted", grouped(counts.aborted)));

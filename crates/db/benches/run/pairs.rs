@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use isolario_bench::{Arguments, Failure, process_time, time_of_descendants};
 use isolario_db::certificate::{Capture, assemble};
 use isolario_db::{
-    Control, Database, DbUrl, Layout, Outcome, Progress, RunPlan, Settings, open, run,
+    Control, Database, DbUrl, Layout, Outcome, RunPlan, RunProgress, Settings, open, run,
 };
 use isolario_formats::read;
 use isolario_workload::{DefaultRun, Generator, Kind, Planner, Workload};
@@ -132,7 +132,7 @@ impl Bench {
             history,
         };
         let mut moments = Vec::new();
-        let mut watch = |progress: &Progress| {
+        let mut watch = |progress: &RunProgress| {
             let servers = time_of_descendants().unwrap_or_default();
             moments.push((*progress, process_time(), servers));
         };

@@ -85,7 +85,7 @@ pub enum RunError {
 /// How a run stands.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Progress {
+pub struct RunProgress {
     /// Since when it runs.
     pub elapsed: Duration,
     /// What was done, in all.
@@ -235,7 +235,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub fn run(
     plan: &RunPlan<'_>,
     control: &Control,
-    watch: &mut dyn FnMut(&Progress),
+    watch: &mut dyn FnMut(&RunProgress),
 ) -> Result<Outcome, RunError> {
     run_then(plan, control, watch, None)
 }
@@ -254,7 +254,7 @@ pub struct Last<'l> {
 pub fn run_then(
     plan: &RunPlan<'_>,
     control: &Control,
-    watch: &mut dyn FnMut(&Progress),
+    watch: &mut dyn FnMut(&RunProgress),
     last: Option<Last<'_>>,
 ) -> Result<Outcome, RunError> {
     if plan.databases.is_empty() {
@@ -305,7 +305,7 @@ pub fn run_then(
 }
 
 /// Starts the sessions together, and watches over them until the last one has ended.
-fn conduct(shared: &Shared<'_>, watch: &mut dyn FnMut(&Progress)) -> Result<Outcome, RunError> {
+fn conduct(shared: &Shared<'_>, watch: &mut dyn FnMut(&RunProgress)) -> Result<Outcome, RunError> {
     let sessions: Vec<_> =
         (0..shared.plan.sessions).map(|number| Session::new(shared, number)).collect();
     let count = sessions.len();
@@ -345,7 +345,11 @@ fn conduct(shared: &Shared<'_>, watch: &mut dyn FnMut(&Progress)) -> Result<Outc
 }
 
 /// Watches over the sessions: counts seconds, and stops them when time is up.
-fn attend(shared: &Shared<'_>, ends: &Receiver<()>, watch: &mut dyn FnMut(&Progress)) -> Outcome {
+fn attend(
+    shared: &Shared<'_>,
+    ends: &Receiver<()>,
+    watch: &mut dyn FnMut(&RunProgress),
+) -> Outcome {
     let begun = Instant::now();
     let mut chronicle = Chronicle::new();
     let mut last_commit = (0, begun);
@@ -378,7 +382,7 @@ fn attend(shared: &Shared<'_>, ends: &Receiver<()>, watch: &mut dyn FnMut(&Progr
             shared.control.stop(StopReason::Database, Some(stalled(shared)));
         }
         let throughput = chronicle.throughput(&counts, elapsed);
-        watch(&Progress { elapsed, counts, throughput });
+        watch(&RunProgress { elapsed, counts, throughput });
     }
 }
 

@@ -299,7 +299,7 @@ fn a_run_can_be_stopped_and_limited_in_time() {
     assert!(outcome.counts.committed <= 100, "{}", outcome.counts.committed);
     let control = Control::new();
     let endless = RunPlan { duration: None, ..plan };
-    let interrupt = &mut |progress: &Progress| {
+    let interrupt = &mut |progress: &RunProgress| {
         if progress.counts.committed > 0 {
             control.stop(StopReason::Interrupted, None);
         }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use isolario_check::check;
-use isolario_db::{Control, Database, Outcome, Progress, RunPlan, run};
+use isolario_db::{Control, Database, Outcome, RunPlan, RunProgress, run};
 use isolario_formats::read;
 use isolario_model::{AnomalyKind, Counts, History, Level, StopReason, Verdict};
 use isolario_verify::verify;
@@ -82,7 +82,7 @@ impl Trial {
             history: Some(&path),
         };
         let control = Control::new();
-        let mut watch = |progress: &Progress| {
+        let mut watch = |progress: &RunProgress| {
             if meanwhile(&progress.counts).is_break() {
                 control.stop(StopReason::Done, None);
             }

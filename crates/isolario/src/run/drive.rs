@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use isolario_check::{CheckOptions, Follower};
-use isolario_db::{self as db, Control, Last, Progress, RunPlan};
+use isolario_db::{self as db, Control, Last, RunPlan, RunProgress};
 use isolario_formats as formats;
 use isolario_model::{Level, StopReason};
 use isolario_workload::Generator;
@@ -56,7 +56,7 @@ impl Course<'_> {
     pub(super) fn drive(
         &self,
         control: &Control,
-        watch: &mut dyn FnMut(&Progress),
+        watch: &mut dyn FnMut(&RunProgress),
     ) -> Result<db::Outcome, RunError> {
         let settings = self.settings;
         let plan = RunPlan {

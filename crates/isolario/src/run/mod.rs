@@ -59,7 +59,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use isolario_check::CheckOptions;
-use isolario_db::{self as db, Database, Progress};
+use isolario_db::{self as db, Database, RunProgress};
 use isolario_formats as formats;
 use isolario_model::{
     GoneNode, History, HostRecord, LevelResult, RunEvent, RunEventKind, RunRecord, RunShape,
@@ -110,7 +110,7 @@ pub trait Observer {
     }
 
     /// How the workload stands, several times a second.
-    fn driving(&mut self, progress: &Progress) {
+    fn driving(&mut self, progress: &RunProgress) {
         let _ = progress;
     }
 

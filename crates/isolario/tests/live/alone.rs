@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use isolario::db::{DbUrl, Obstacle, Progress};
+use isolario::db::{DbUrl, Obstacle, RunProgress};
 use isolario::probe::{self, probe};
 use isolario::run::{Handle, Judgement, Observer, RunError, RunOutcome, Settings, relational, run};
 use isolario::workload::Kind as Workload;
@@ -14,7 +14,7 @@ use isolario_servers::{Durability, Kind, Servers};
 struct Begun(mpsc::Sender<()>);
 
 impl Observer for Begun {
-    fn driving(&mut self, progress: &Progress) {
+    fn driving(&mut self, progress: &RunProgress) {
         if progress.counts.committed > 0 {
             let _ = self.0.send(());
         }

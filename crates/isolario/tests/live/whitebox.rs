@@ -6,7 +6,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use isolario::Level;
-use isolario::db::{self, DbUrl, Progress, SqlConnection};
+use isolario::db::{self, DbUrl, RunProgress, SqlConnection};
 use isolario::model::{Anomaly, AnomalyKind, Edge, History, Op, Outcome, Reason, TxnId, Verdict};
 use isolario::report::{Names, words};
 use isolario::run::{Handle, Observer, RunOutcome, Settings, Shrinking, run};
@@ -27,7 +27,7 @@ struct Trouble<'t> {
 }
 
 impl Observer for Trouble<'_> {
-    fn driving(&mut self, progress: &Progress) {
+    fn driving(&mut self, progress: &RunProgress) {
         if progress.counts.committed < self.next {
             return;
         }
