@@ -83,8 +83,8 @@ pub use registry::{
     DRIVERS, Driver, Open, Settings, drivers, names_server, open, place_of, register,
 };
 pub use run::{
-    Control, Last, Outcome, RunError, RunPlan, RunProgress, Sighting, key_name, record_table_op,
-    run, run_then,
+    Control, Last, RunError, RunPlan, RunProgress, Sighting, WorkloadOutcome, key_name,
+    record_table_op, run, run_then,
 };
 pub use sql::{SqlConnection, SqlResult};
 pub use table::{TABLE, TableResult};

@@ -154,7 +154,7 @@ impl Observer for Impatient {
             assert_eq!(self.handle.interrupt(), Stage::Driving);
         }
     }
-    fn driven(&mut self, outcome: &db::Outcome) {
+    fn driven(&mut self, outcome: &db::WorkloadOutcome) {
         assert_eq!(outcome.stopped, StopReason::Interrupted);
         self.told.push("driven");
     }

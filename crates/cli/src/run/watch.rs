@@ -91,7 +91,7 @@ impl Observer for Watch<'_> {
     }
 
     /// Says why the run ended, where that was not the plan.
-    fn driven(&mut self, outcome: &db::Outcome) {
+    fn driven(&mut self, outcome: &db::WorkloadOutcome) {
         self.clear();
         let urls: Vec<String> = self.settings.urls.iter().map(ToString::to_string).collect();
         let because = outcome.cause.as_ref().map(|cause| stopped_because(cause, &urls));

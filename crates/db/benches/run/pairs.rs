@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use isolario_bench::{Arguments, Failure, process_time, time_of_descendants};
 use isolario_db::certificate::{Capture, assemble};
 use isolario_db::{
-    Control, Database, DbUrl, Layout, Outcome, RunPlan, RunProgress, Settings, open, run,
+    Control, Database, DbUrl, Layout, RunPlan, RunProgress, Settings, WorkloadOutcome, open, run,
 };
 use isolario_formats::read;
 use isolario_workload::{DefaultRun, Generator, Kind, Planner, Workload};
@@ -158,7 +158,7 @@ impl Bench {
 /// How long it takes to read the log, and to put it together with the history.
 fn assembled(
     capture: Box<dyn Capture>,
-    outcome: &Outcome,
+    outcome: &WorkloadOutcome,
     history: &Path,
 ) -> Result<Duration, Failure> {
     let begun = Instant::now();

@@ -97,7 +97,7 @@ pub struct RunProgress {
 /// What a run came to.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Outcome {
+pub struct WorkloadOutcome {
     /// How it ended.
     pub stopped: StopReason,
     /// What ended it, where it was not the plan.
@@ -236,7 +236,7 @@ pub fn run(
     plan: &RunPlan<'_>,
     control: &Control,
     watch: &mut dyn FnMut(&RunProgress),
-) -> Result<Outcome, RunError> {
+) -> Result<WorkloadOutcome, RunError> {
     run_then(plan, control, watch, None)
 }
 
@@ -256,7 +256,7 @@ pub fn run_then(
     control: &Control,
     watch: &mut dyn FnMut(&RunProgress),
     last: Option<Last<'_>>,
-) -> Result<Outcome, RunError> {
+) -> Result<WorkloadOutcome, RunError> {
     if plan.databases.is_empty() {
         return Err(RunError::Nothing("databases"));
     }
@@ -305,7 +305,10 @@ pub fn run_then(
 }
 
 /// Starts the sessions together, and watches over them until the last one has ended.
-fn conduct(shared: &Shared<'_>, watch: &mut dyn FnMut(&RunProgress)) -> Result<Outcome, RunError> {
+fn conduct(
+    shared: &Shared<'_>,
+    watch: &mut dyn FnMut(&RunProgress),
+) -> Result<WorkloadOutcome, RunError> {
     let sessions: Vec<_> =
         (0..shared.plan.sessions).map(|number| Session::new(shared, number)).collect();
     let count = sessions.len();
@@ -349,7 +352,7 @@ fn attend(
     shared: &Shared<'_>,
     ends: &Receiver<()>,
     watch: &mut dyn FnMut(&RunProgress),
-) -> Outcome {
+) -> WorkloadOutcome {
     let begun = Instant::now();
     let mut chronicle = Chronicle::new();
     let mut last_commit = (0, begun);
@@ -410,9 +413,9 @@ fn gone(shared: &Shared<'_>) -> Vec<(usize, String)> {
     nodes.filter_map(|(number, node)| Some((number, node.gone()?))).collect()
 }
 
-fn outcome(shared: &Shared<'_>, chronicle: Chronicle, elapsed: Duration) -> Outcome {
+fn outcome(shared: &Shared<'_>, chronicle: Chronicle, elapsed: Duration) -> WorkloadOutcome {
     let (stopped, cause) = shared.control.why();
-    Outcome {
+    WorkloadOutcome {
         stopped,
         cause,
         counts: shared.meter.counts(),

@@ -113,11 +113,11 @@ impl Stage {
         self.dir.path().join("history.iso")
     }
 
-    fn run(&self, fake: Fake) -> Result<Outcome, RunError> {
+    fn run(&self, fake: Fake) -> Result<WorkloadOutcome, RunError> {
         self.run_workload(fake, &Workload { keys: 5, read_ratio: 0.0, ..Workload::default() })
     }
 
-    fn run_workload(&self, fake: Fake, workload: &Workload) -> Result<Outcome, RunError> {
+    fn run_workload(&self, fake: Fake, workload: &Workload) -> Result<WorkloadOutcome, RunError> {
         let planner = Planner::new(workload, self.sessions, self.seed).unwrap();
         let generator = &planner.with_attempts(self.max_retries + 1);
         let databases: [Box<dyn Database>; 1] = [Box::new(fake)];

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use isolario_check::{CheckOptions, check};
-use isolario_db::{Control, DbUrl, Layout, Outcome, RunError, RunPlan, Settings, open, run};
+use isolario_db::{
+    Control, DbUrl, Layout, RunError, RunPlan, Settings, WorkloadOutcome, open, run,
+};
 use isolario_formats::read;
 use isolario_model::{History, Level, Outcome as Ended, StopReason, Verdict};
 use isolario_workload::{Kind, Planner, Workload};
@@ -34,7 +36,7 @@ impl Stage {
         Stage { dir: TempDir::new().unwrap(), kind, txns, patience }
     }
 
-    fn run(&self, command: &str) -> Result<Outcome, RunError> {
+    fn run(&self, command: &str) -> Result<WorkloadOutcome, RunError> {
         let file = self.dir.path().join("exec.db");
         let url = DbUrl::parse(&format!("exec:{command} {}", file.display())).unwrap();
         let settings =

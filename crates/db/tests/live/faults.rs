@@ -7,7 +7,7 @@
 use std::ops::ControlFlow::{Break, Continue};
 use std::time::Duration;
 
-use isolario_db::{Outcome, Proxy};
+use isolario_db::{Proxy, WorkloadOutcome};
 use isolario_model::{Counts, History, Level, Outcome as Ended, StopReason};
 use isolario_servers::{Durability, Kind, Servers};
 
@@ -104,7 +104,7 @@ fn a_server_that_stays_away_ends_the_run() {
 
 /// A run whose server goes away for good; none if the machine was so slow that the run was given up
 /// before.
-fn taken_away(kind: Kind) -> Option<(Outcome, History)> {
+fn taken_away(kind: Kind) -> Option<(WorkloadOutcome, History)> {
     let mut servers = durable(kind);
     let trial = Trial { patience: Duration::from_secs(4), ..trial(servers.urls()) };
     let mut gone = false;

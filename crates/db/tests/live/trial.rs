@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use isolario_check::check;
-use isolario_db::{Control, Database, Outcome, RunPlan, RunProgress, run};
+use isolario_db::{Control, Database, RunPlan, RunProgress, WorkloadOutcome, run};
 use isolario_formats::read;
 use isolario_model::{AnomalyKind, Counts, History, Level, StopReason, Verdict};
 use isolario_verify::verify;
@@ -59,7 +59,7 @@ impl Trial {
     pub fn run_while(
         &self,
         mut meanwhile: impl FnMut(&Counts) -> ControlFlow<()>,
-    ) -> (Outcome, History) {
+    ) -> (WorkloadOutcome, History) {
         let tables = Schema::of(&self.workload).filter(|_| self.in_tables);
         let open = |url: &String| with_tables(url, self.isolation, self.timeout, tables);
         let databases: Vec<Box<dyn Database>> = self.urls.iter().map(open).collect();

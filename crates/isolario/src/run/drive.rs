@@ -57,7 +57,7 @@ impl Course<'_> {
         &self,
         control: &Control,
         watch: &mut dyn FnMut(&RunProgress),
-    ) -> Result<db::Outcome, RunError> {
+    ) -> Result<db::WorkloadOutcome, RunError> {
         let settings = self.settings;
         let plan = RunPlan {
             databases: &self.target.nodes,

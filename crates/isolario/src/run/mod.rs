@@ -115,7 +115,7 @@ pub trait Observer {
     }
 
     /// The workload is over.
-    fn driven(&mut self, outcome: &db::Outcome) {
+    fn driven(&mut self, outcome: &db::WorkloadOutcome) {
         let _ = outcome;
     }
 
@@ -353,7 +353,7 @@ fn record(
 }
 
 /// Whether a server may have lost what it was sent: it had faults, or connections to it broke.
-fn may_have_lost(target: &Target, driven: Option<&db::Outcome>) -> bool {
+fn may_have_lost(target: &Target, driven: Option<&db::WorkloadOutcome>) -> bool {
     let is_broken = |event: &RunEvent| event.kind == RunEventKind::ConnectionLost;
     target.trouble.as_ref().is_some_and(Trouble::is_of_server)
         || driven.is_none_or(|driven| driven.events.iter().any(is_broken))
@@ -419,7 +419,7 @@ fn begin(settings: &Settings, target: &Target) -> RunRecord {
 }
 
 /// What the workload came to.
-fn note(record: &mut RunRecord, driven: db::Outcome, settings: &Settings) {
+fn note(record: &mut RunRecord, driven: db::WorkloadOutcome, settings: &Settings) {
     record.stopped = driven.stopped;
     record.stopped_because =
         driven.cause.as_ref().map(|cause| stopped_because(cause, &record.urls));
