@@ -242,7 +242,7 @@ pub fn run(
 
 /// What comes after all sessions.
 #[derive(Clone, Copy)]
-pub struct Last<'l> {
+pub struct LastSession<'l> {
     /// Is called when the sessions are done.
     pub before: &'l dyn Fn(),
     /// The transactions of one more session, given how many positions the longest session came to. Each is
@@ -255,7 +255,7 @@ pub fn run_then(
     plan: &RunPlan<'_>,
     control: &Control,
     watch: &mut dyn FnMut(&RunProgress),
-    last: Option<Last<'_>>,
+    last: Option<LastSession<'_>>,
 ) -> Result<WorkloadOutcome, RunError> {
     if plan.databases.is_empty() {
         return Err(RunError::Nothing("databases"));
@@ -285,7 +285,8 @@ pub fn run_then(
         sightings: Mutex::default(),
     };
     let mut outcome = conduct(&shared, watch)?;
-    if let Some(Last { before, txns }) = last.filter(|_| outcome.stopped == StopReason::Done) {
+    if let Some(LastSession { before, txns }) = last.filter(|_| outcome.stopped == StopReason::Done)
+    {
         before();
         let txns = txns(shared.positions.load(Ordering::Relaxed));
         let is_complete = Session::new(&shared, plan.sessions).drive_last(&txns);

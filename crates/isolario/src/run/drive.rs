@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use isolario_check::{CheckOptions, Follower};
-use isolario_db::{self as db, Control, Last, RunPlan, RunProgress};
+use isolario_db::{self as db, Control, LastSession, RunPlan, RunProgress};
 use isolario_formats as formats;
 use isolario_model::{Level, StopReason};
 use isolario_workload::Generator;
@@ -87,7 +87,7 @@ impl Course<'_> {
             let reads = |positions| last_reads(&settings.workload, self.generator, positions);
             let nodes = self.target.nodes.as_slice();
             let before = || trouble.iter().for_each(|trouble| trouble.last(control, nodes));
-            let last = trouble.map(|_| Last { before: &before, txns: &reads });
+            let last = trouble.map(|_| LastSession { before: &before, txns: &reads });
             if let Some(trouble) = trouble {
                 scope.spawn(move || trouble.go_on(control, nodes));
             }
