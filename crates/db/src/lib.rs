@@ -83,7 +83,7 @@ pub use registry::{
     DRIVERS, Driver, Open, Settings, drivers, names_server, open, place_of, register,
 };
 pub use run::{
-    Control, LastSession, RunError, RunPlan, RunProgress, Sighting, WorkloadOutcome, key_name,
+    Control, LastSession, RunError, RunPlan, RunProgress, StateReport, WorkloadOutcome, key_name,
     record_table_op, run, run_then,
 };
 pub use sql::{SqlConnection, SqlResult};

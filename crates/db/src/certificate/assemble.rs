@@ -14,7 +14,7 @@ use isolario_model::{
 
 use super::visibility::{Disorder, Visibility, Words};
 use super::{Commit, Log, Snapshots};
-use crate::run::Sighting;
+use crate::run::StateReport;
 use crate::table::TABLE;
 
 /// What the database itself says about a history.
@@ -253,7 +253,7 @@ impl<'h> Clients<'h> {
 pub fn assemble(
     history: &History,
     log: &Log,
-    sightings: &[Sighting],
+    sightings: &[StateReport],
 ) -> Result<Certificate, Misfit> {
     let clients = Clients::new(history);
     let is_by_clock = log.commits.iter().any(|commit| commit.at.is_some());
@@ -264,7 +264,7 @@ pub fn assemble(
     nothing_is_lost(&clients, log, &owners)?;
     let in_log: BTreeSet<TxnId> = owners.iter().copied().collect();
     let is_committed = |txn: TxnId| is_committed(history, &in_log, txn);
-    let told = |sighting: &&Sighting| {
+    let told = |sighting: &&StateReport| {
         clients.names.get(&sighting.name).is_some_and(|txn| is_committed(*txn))
     };
     let snapshots = sightings.iter().filter(told).filter_map(words_of);
@@ -278,7 +278,7 @@ pub fn assemble(
 
     let moments = visibility.places.iter().map(|place| commit_stamp(*place));
     let mut certificate = Certificate::of_commits(history, log, &owners, moments);
-    let shown = |sighting: &Sighting| {
+    let shown = |sighting: &StateReport| {
         words_of(sighting).and_then(|words| visibility.shown(words)).map(start_stamp)
     };
     let of_op: HashMap<(i64, usize), Stamp> = (sightings.iter())
@@ -306,7 +306,7 @@ fn is_committed(history: &History, in_log: &BTreeSet<TxnId>, txn: TxnId) -> bool
 }
 
 /// The state that somebody saw.
-fn words_of(sighting: &Sighting) -> Option<Words<'_>> {
+fn words_of(sighting: &StateReport) -> Option<Words<'_>> {
     Some((sighting.snapshot.as_deref()?, sighting.txn))
 }
 
@@ -321,8 +321,12 @@ fn start_stamp(shown: u64) -> Stamp {
 
 /// Whose transactions the log has: by the versions they wrote or marked rows with, or by the database's
 /// own number, if the client was told.
-fn owners(clients: &Clients<'_>, log: &Log, sightings: &[Sighting]) -> Result<Vec<TxnId>, Misfit> {
-    let named = |sighting: &Sighting| clients.names.get(&sighting.name).copied();
+fn owners(
+    clients: &Clients<'_>,
+    log: &Log,
+    sightings: &[StateReport],
+) -> Result<Vec<TxnId>, Misfit> {
+    let named = |sighting: &StateReport| clients.names.get(&sighting.name).copied();
     let by_number: HashMap<u64, TxnId> =
         (sightings.iter()).filter_map(|sighting| Some((sighting.txn?, named(sighting)?))).collect();
     let by_mark: HashMap<i64, TxnId> = (sightings.iter())

@@ -2,7 +2,7 @@
 //!
 //! A [`Capture`] is started before the clients and stopped after them. It gives a [`Log`]: the changes
 //! of every transaction that committed, in the order of the log. The clients bring
-//! [sightings](crate::Sighting): which state an operation saw, in the database's words. [`assemble`]
+//! [sightings](crate::StateReport): which state an operation saw, in the database's words. [`assemble`]
 //! puts the two together with the history: who committed at which place, in which order the versions
 //! of each row came, and which versions every operation by predicate met.
 //!

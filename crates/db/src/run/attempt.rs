@@ -45,7 +45,7 @@ pub(super) struct Client<'r> {
     intended: Vec<OpInput<'r>>,
     found: TableResult,
     /// What the database told about itself.
-    pub(super) sightings: Vec<Sighting>,
+    pub(super) sightings: Vec<StateReport>,
     /// The others that its transactions meet, if any.
     pub(super) group: Option<Member<'r>>,
     /// All sessions, where they gather in some transactions.
@@ -55,7 +55,7 @@ pub(super) struct Client<'r> {
 /// What the database told about itself while a transaction ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Sighting {
+pub struct StateReport {
     /// The transaction, by its name.
     pub name: i64,
     /// The operation, as it is numbered in the history; none for the transaction as a whole.
@@ -70,9 +70,9 @@ pub struct Sighting {
     pub shadow: Option<Vec<(i64, i64)>>,
 }
 
-impl Sighting {
-    fn of(name: i64, op: Option<usize>) -> Sighting {
-        Sighting { name, op, snapshot: None, txn: None, mark: None, shadow: None }
+impl StateReport {
+    fn of(name: i64, op: Option<usize>) -> StateReport {
+        StateReport { name, op, snapshot: None, txn: None, mark: None, shadow: None }
     }
 }
 
@@ -187,7 +187,7 @@ impl<'r> Client<'r> {
             return Ok(Err(error));
         }
         if let (Some(name), snapshot @ Some(_)) = (name, connection.snapshot()) {
-            self.sightings.push(Sighting { snapshot, ..Sighting::of(name, None) });
+            self.sightings.push(StateReport { snapshot, ..StateReport::of(name, None) });
         }
         self.reach(Point::Begun);
         let mut number = 0;
@@ -215,7 +215,7 @@ impl<'r> Client<'r> {
         self.reach(Point::Done);
         let committed = connection.commit();
         if let (Ok(_), Some(name), shadow @ Some(_)) = (&committed, name, connection.shadow()) {
-            self.sightings.push(Sighting { shadow, ..Sighting::of(name, None) });
+            self.sightings.push(StateReport { shadow, ..StateReport::of(name, None) });
         }
         Ok(committed)
     }
@@ -261,7 +261,12 @@ impl<'r> Client<'r> {
             if let (Some(name), true) = (name, told) {
                 let (snapshot, op) = (snapshot.take(), Some(first));
                 let (txn, mark) = (*txn, *mark);
-                self.sightings.push(Sighting { snapshot, txn, mark, ..Sighting::of(name, op) });
+                self.sightings.push(StateReport {
+                    snapshot,
+                    txn,
+                    mark,
+                    ..StateReport::of(name, op)
+                });
             }
         }
         Ok(asked)

@@ -25,7 +25,7 @@ use isolario_workload::{Generator, KeyNames, PlannedOp};
 
 use crate::database::Database;
 use crate::error::DbError;
-pub use attempt::{Sighting, key_name};
+pub use attempt::{StateReport, key_name};
 pub use control::Control;
 use events::Events;
 use meeting::{Gathering, Meetings};
@@ -120,7 +120,7 @@ pub struct WorkloadOutcome {
     /// with what the last attempt to connect came to.
     pub gone: Vec<(usize, String)>,
     /// What the database told about itself, where it was asked: of each session in turn.
-    pub sightings: Vec<Sighting>,
+    pub sightings: Vec<StateReport>,
 }
 
 /// What the sessions of a run share.
@@ -140,7 +140,7 @@ struct Shared<'r> {
     positions: AtomicU64,
     epoch: Instant,
     nodes: Vec<Node>,
-    sightings: Mutex<Vec<Sighting>>,
+    sightings: Mutex<Vec<StateReport>>,
 }
 
 /// What is known of a node besides itself.
@@ -169,7 +169,7 @@ impl Shared<'_> {
         session as usize % self.plan.databases.len()
     }
 
-    fn sighted(&self, mut sightings: Vec<Sighting>) {
+    fn sighted(&self, mut sightings: Vec<StateReport>) {
         let mut all = self.sightings.lock().unwrap_or_else(PoisonError::into_inner);
         all.append(&mut sightings);
     }

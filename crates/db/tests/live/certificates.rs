@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use isolario_check::CheckOptions;
 use isolario_db::certificate::{Certificate, Change, Commit, Log, Misfit, assemble};
 use isolario_db::{
-    Access, Control, Database, DbUrl, RunPlan, Settings, Sighting, TableResult, open, run,
+    Access, Control, Database, DbUrl, RunPlan, Settings, StateReport, TableResult, open, run,
 };
 use isolario_formats::{Source, read, version_order};
 use isolario_model::{
@@ -31,7 +31,7 @@ const ATTEMPTS: u32 = 4;
 struct Captured {
     history: History,
     log: Log,
-    sightings: Vec<Sighting>,
+    sightings: Vec<StateReport>,
 }
 
 fn database(url: &str, isolation: &str) -> Box<dyn Database> {

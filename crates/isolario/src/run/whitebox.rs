@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use isolario_check::{CheckOptions, Checker, is_decided_by_promise};
 use isolario_db::certificate::{Capture, Certificate, Log, assemble, difference};
-use isolario_db::{DbError, Sighting};
+use isolario_db::{DbError, StateReport};
 use isolario_formats::{self as formats, OutputTarget as File, Source, version_order};
 use isolario_model::{
     Batch, History, Level, LevelResult, PromisedOrder, RunRecord, RunVerdict, SinkError,
@@ -31,7 +31,7 @@ pub(super) enum Begun {
 
 /// What was captured when the clients had gone.
 pub(super) enum Captured {
-    Log { log: Log, disagreement: Option<String>, sightings: Vec<Sighting>, took: Duration },
+    Log { log: Log, disagreement: Option<String>, sightings: Vec<StateReport>, took: Duration },
     Told(Level),
     Failed(String),
 }
@@ -147,7 +147,7 @@ fn of_cluster(mut logs: Vec<Log>) -> (Log, Option<String>) {
 
 impl Begun {
     /// Ends it, when the clients have gone.
-    pub(super) fn end(self, sightings: Vec<Sighting>) -> Captured {
+    pub(super) fn end(self, sightings: Vec<StateReport>) -> Captured {
         let begun = Instant::now();
         match self {
             Begun::Told(level) => Captured::Told(level),
@@ -284,7 +284,7 @@ pub fn examine_own_word_again(
 fn certify(
     history: &History,
     log: &Log,
-    sightings: &[Sighting],
+    sightings: &[StateReport],
     directory: &Directory,
 ) -> Result<(Certificate, History, version_order::VersionStatements), String> {
     let certificate = assemble(history, log, sightings).map_err(|misfit| misfit.to_string())?;

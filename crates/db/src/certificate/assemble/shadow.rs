@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use isolario_model::{Stamp, TxnId};
 
 use super::{Certificate, Clients, Log, Misfit, words};
-use crate::run::Sighting;
+use crate::run::StateReport;
 
 /// The versions of each row, with the moments of their commits, in their order; a deletion is none.
 type Versions = BTreeMap<i64, Vec<(Stamp, Option<i64>)>>;
@@ -17,7 +17,7 @@ pub(super) fn agree(
     log: &Log,
     owners: &[TxnId],
     certificate: &Certificate,
-    sightings: &[Sighting],
+    sightings: &[StateReport],
 ) -> Result<usize, Misfit> {
     let mut count = 0;
     let mut versions = None;
