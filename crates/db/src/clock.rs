@@ -17,7 +17,7 @@ pub struct ServerClock {
 
 /// What a clock told: it was not earlier than the first, and earlier than the second, in microseconds
 /// since 1970.
-pub type Moment = (i64, i64);
+pub type ClockBounds = (i64, i64);
 
 impl ServerClock {
     /// The clock of a database; nothing where it has none that we can ask.
@@ -40,7 +40,7 @@ impl ServerClock {
     }
 
     /// Asks for the time.
-    pub fn now(&mut self) -> Result<Moment, DbError> {
+    pub fn now(&mut self) -> Result<ClockBounds, DbError> {
         let answer = self.connection.statement(self.question, true)?;
         match answer.rows.first().and_then(|row| row.first()) {
             // What is rounded may be half a step early or late.

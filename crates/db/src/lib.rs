@@ -71,7 +71,7 @@ mod tls;
 mod url;
 
 pub use claims::{CLAIMS, Claim, ClaimNodes, ClaimRow};
-pub use clock::{Moment, ServerClock};
+pub use clock::{ClockBounds, ServerClock};
 pub use database::{
     Access, ConditionalResult, Connection, Database, Layout, LockView, Receipt, RegisterValue,
     clear, prepare,

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolario_db::{
-    Access, Connection, Database, DbError, ErrorClass, Hold, Layout, Moment, Obstacle, Others,
+    Access, ClockBounds, Connection, Database, DbError, ErrorClass, Hold, Layout, Obstacle, Others,
     RegisterValue, ServerClock, SharedNodes,
 };
 use isolario_model::HostClock;
@@ -339,7 +339,7 @@ pub(super) struct Comparison {
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     asked: Instant,
-    told: Moment,
+    told: ClockBounds,
     answered: Instant,
 }
 
