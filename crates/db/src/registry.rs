@@ -61,7 +61,7 @@ impl Settings {
 }
 
 /// How a database is opened.
-pub type Open = fn(&DbUrl, &Settings) -> Result<Box<dyn Database>, DbError>;
+pub type OpenFn = fn(&DbUrl, &Settings) -> Result<Box<dyn Database>, DbError>;
 
 /// A kind of database.
 #[non_exhaustive]
@@ -77,7 +77,7 @@ pub struct Driver {
     /// The port of its servers, where a URL names none; none for databases without servers.
     pub port: Option<u16>,
     /// Opens one. This may look at the URL and at the settings, but sends nothing yet.
-    pub open: Open,
+    pub open: OpenFn,
 }
 
 impl Driver {
@@ -88,7 +88,7 @@ impl Driver {
         form: &'static str,
         about: &'static str,
         isolations: &'static [&'static str],
-        open: Open,
+        open: OpenFn,
     ) -> Driver {
         Driver { schemes, form, about, isolations, port: None, open }
     }
