@@ -80,7 +80,7 @@ pub use error::{DbError, ErrorClass, Obstacle};
 pub use hold::{Hold, LEASE, Marking, Others, SharedNodes};
 pub use proxy::{Proxy, Traffic};
 pub use registry::{
-    DRIVERS, Driver, OpenFn, Settings, drivers, names_server, open, place_of, register,
+    DRIVERS, Driver, OpenFn, Settings, drivers, host_and_port, names_server, open, register,
 };
 pub use run::{
     Control, LastSession, RunError, RunPlan, RunProgress, StateReport, WorkloadOutcome, key_name,

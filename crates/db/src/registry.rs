@@ -139,7 +139,7 @@ pub fn names_server(url: &DbUrl) -> bool {
 }
 
 /// Host and port of the server that a URL names.
-pub fn place_of(url: &DbUrl) -> Result<(String, u16), DbError> {
+pub fn host_and_port(url: &DbUrl) -> Result<(String, u16), DbError> {
     let no_server = || DbError::fatal(format!("{url} does not give the host and port of a server"));
     let usual = driver_of(url).and_then(|driver| driver.port).ok_or_else(no_server)?;
     let Address { host, port, .. } = url.address()?;
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_server_has_a_place() {
-        let place = |url: &str| place_of(&DbUrl::parse(url).unwrap()).ok();
+        let place = |url: &str| host_and_port(&DbUrl::parse(url).unwrap()).ok();
         let of = |host: &str, port| Some((host.to_owned(), port));
         #[cfg(feature = "postgres")]
         {

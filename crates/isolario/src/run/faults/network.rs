@@ -7,7 +7,7 @@ use std::io;
 use std::thread::sleep;
 use std::time::Duration;
 
-use isolario_db::{DbUrl, Proxy, Traffic, place_of};
+use isolario_db::{DbUrl, Proxy, Traffic, host_and_port};
 
 use super::super::error::RunError;
 
@@ -34,7 +34,7 @@ impl Network {
     /// A network in front of these nodes, and the URLs by which clients reach them.
     pub(super) fn before(nodes: &[DbUrl]) -> Result<(Network, Vec<DbUrl>), RunError> {
         let in_front = |url: &DbUrl| {
-            let place = place_of(url).map_err(RunError::Open)?;
+            let place = host_and_port(url).map_err(RunError::Open)?;
             let failed = |error: io::Error| RunError::Proxy { url: url.clone(), error };
             Proxy::to(place).map_err(failed)
         };
