@@ -138,7 +138,7 @@ impl Hold {
     pub fn join(
         nodes: &SharedNodes,
         group: u64,
-        others: &mut Others,
+        others: &mut ObservedMarks,
     ) -> Result<Option<Hold>, (usize, DbError)> {
         if nodes.first().is_none_or(|node| node.marking() != Marking::Apart) {
             return Ok(Some(Hold::start(Id::new(), Place::None, State::default())));
@@ -303,7 +303,7 @@ fn beat_apart(keeper: &Keeper, state: &mut State) -> Result<(), DbError> {
 
 /// Writes a mark as soon as no other run has the database.
 fn take(database: &dyn Database, mark: &Mark) -> Result<(), DbError> {
-    let mut others = Others::default();
+    let mut others = ObservedMarks::default();
     let deadline = Instant::now() + PATIENCE;
     loop {
         match try_to_take(database, mark, &mut others) {
@@ -314,14 +314,18 @@ fn take(database: &dyn Database, mark: &Mark) -> Result<(), DbError> {
                 if !passes || Instant::now() > deadline {
                     return Err(error);
                 }
-                others = Others::default();
+                others = ObservedMarks::default();
             }
         }
         std::thread::sleep(POLL);
     }
 }
 
-fn try_to_take(database: &dyn Database, mark: &Mark, others: &mut Others) -> Result<bool, DbError> {
+fn try_to_take(
+    database: &dyn Database,
+    mark: &Mark,
+    others: &mut ObservedMarks,
+) -> Result<bool, DbError> {
     let new = mark.to_string();
     let Some(found) = read(database)? else {
         return database.replace_mark(None, Some(&new));
@@ -362,12 +366,12 @@ enum Life {
 
 /// Marks of other runs as they were observed, to find out whether these runs are alive.
 #[derive(Debug, Default)]
-pub struct Others {
+pub struct ObservedMarks {
     /// The last mark, and since when it has not changed.
     seen: Option<(Mark, Instant)>,
 }
 
-impl Others {
+impl ObservedMarks {
     fn observe(&mut self, mark: &Mark) -> Life {
         if mark.is_of_dead_process() {
             return Life::Dead;

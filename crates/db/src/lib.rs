@@ -77,7 +77,7 @@ pub use database::{
     clear, prepare,
 };
 pub use error::{DbError, ErrorClass, Obstacle};
-pub use hold::{Hold, LEASE, Marking, Others, SharedNodes};
+pub use hold::{Hold, LEASE, Marking, ObservedMarks, SharedNodes};
 pub use proxy::{Proxy, Traffic};
 pub use registry::{
     DRIVERS, Driver, OpenFn, Settings, drivers, host_and_port, names_server, open, register,

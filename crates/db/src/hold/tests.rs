@@ -161,7 +161,7 @@ fn the_mark_of_a_dead_run_is_replaced() {
     let text = left.to_string();
     let (before, _) = text.split_once(" on ").unwrap();
     let elsewhere = Mark::parse(&format!("{before} on another")).unwrap();
-    let mut others = Others::default();
+    let mut others = ObservedMarks::default();
     assert_eq!(others.observe(&elsewhere), Life::Unknown);
     assert_eq!(others.observe(&elsewhere), Life::Unknown);
     let long_ago = Instant::now().checked_sub(LEASE + BEAT).unwrap();
@@ -209,8 +209,8 @@ fn what_is_no_mark_is_left_alone() {
 #[test]
 fn hosts_join_the_run_of_their_group() {
     let store = Store::apart();
-    let join = |group, others: &mut Others| Hold::join(&store.nodes(), group, others);
-    let mut others = Others::default();
+    let join = |group, others: &mut ObservedMarks| Hold::join(&store.nodes(), group, others);
+    let mut others = ObservedMarks::default();
     assert!(join(7, &mut others).unwrap().is_none(), "the first host is not there");
     let first = Hold::take(&store.nodes(), Some(7)).map_err(|(_, error)| error).unwrap();
     let second = join(7, &mut others).unwrap().unwrap();

@@ -8,8 +8,8 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolario_db::{
-    Access, ClockBounds, Connection, Database, DbError, ErrorClass, Hold, Layout, Obstacle, Others,
-    RegisterValue, ServerClock, SharedNodes,
+    Access, ClockBounds, Connection, Database, DbError, ErrorClass, Hold, Layout, ObservedMarks,
+    Obstacle, RegisterValue, ServerClock, SharedNodes,
 };
 use isolario_model::HostClock;
 use isolario_workload::{Generator, KeyNames, Place, PlannedOp, Rendezvous, Rng};
@@ -163,7 +163,7 @@ pub(super) fn meet(
         host,
         nodes: &target.nodes,
         group: host.group(settings),
-        others: Others::default(),
+        others: ObservedMarks::default(),
     };
     let mut trouble = None;
     loop {
@@ -202,7 +202,7 @@ struct Joining<'t> {
     host: Host,
     nodes: &'t SharedNodes,
     group: u64,
-    others: Others,
+    others: ObservedMarks,
 }
 
 impl Joining<'_> {
