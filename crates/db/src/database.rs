@@ -58,7 +58,7 @@ pub trait Database: Send + Sync {
         Marking::InData
     }
 
-    /// Reads the mark of the run that uses it, where it is kept [apart](Marking::Apart).
+    /// Reads the mark of the run that uses it, where it is kept [apart](Marking::Separate).
     fn read_mark(&self) -> Result<Option<String>, DbError> {
         Err(DbError::unsupported("mark that a run uses it"))
     }

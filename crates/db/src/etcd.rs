@@ -107,7 +107,7 @@ impl Database for Etcd {
     }
 
     fn marking(&self) -> Marking {
-        Marking::Apart
+        Marking::Separate
     }
 
     fn read_mark(&self) -> Result<Option<String>, DbError> {

@@ -37,7 +37,7 @@ pub type SharedNodes = Arc<Vec<Box<dyn Database>>>;
 pub enum Marking {
     /// The database has a place for the mark that no run replaces by preparing:
     /// [`read_mark`](Database::read_mark) and [`replace_mark`](Database::replace_mark).
-    Apart,
+    Separate,
     /// The mark is a register or a list of the run, next to those of the workload.
     InData,
     /// Runs share nothing: each has its own keys, or its own database.
@@ -122,7 +122,7 @@ impl Hold {
             Marking::InData => {
                 Ok(Hold::start(id, Place::Data(Arc::clone(nodes)), State::default()))
             }
-            Marking::Apart => {
+            Marking::Separate => {
                 let node = first_and_followers(nodes)?.0;
                 let mark = Mark::of_this_process(id, group);
                 let taken = take(nodes[node].as_ref(), &mark);
@@ -140,7 +140,7 @@ impl Hold {
         group: u64,
         others: &mut ObservedMarks,
     ) -> Result<Option<Hold>, (usize, DbError)> {
-        if nodes.first().is_none_or(|node| node.marking() != Marking::Apart) {
+        if nodes.first().is_none_or(|node| node.marking() != Marking::Separate) {
             return Ok(Some(Hold::start(Id::new(), Place::None, State::default())));
         }
         let node = first_and_followers(nodes)?.0;

@@ -346,7 +346,7 @@ impl Database for MySql {
     }
 
     fn marking(&self) -> Marking {
-        Marking::Apart
+        Marking::Separate
     }
 
     fn read_mark(&self) -> Result<Option<String>, DbError> {

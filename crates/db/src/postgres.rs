@@ -319,7 +319,7 @@ impl Database for Postgres {
     }
 
     fn marking(&self) -> Marking {
-        Marking::Apart
+        Marking::Separate
     }
 
     fn read_mark(&self) -> Result<Option<String>, DbError> {

@@ -158,7 +158,7 @@ impl Database for Redis {
     }
 
     fn marking(&self) -> Marking {
-        Marking::Apart
+        Marking::Separate
     }
 
     fn read_mark(&self) -> Result<Option<String>, DbError> {

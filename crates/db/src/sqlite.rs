@@ -195,7 +195,7 @@ impl Database for Sqlite {
     fn marking(&self) -> Marking {
         match self.temporary {
             Some(_) => Marking::NotNeeded,
-            None => Marking::Apart,
+            None => Marking::Separate,
         }
     }
 

@@ -60,7 +60,7 @@ impl Database for Store {
     }
 
     fn marking(&self) -> Marking {
-        if self.is_apart { Marking::Apart } else { Marking::InData }
+        if self.is_apart { Marking::Separate } else { Marking::InData }
     }
 
     fn read_mark(&self) -> Result<Option<String>, DbError> {
