@@ -66,7 +66,7 @@ pub struct Hold {
 struct Shared {
     id: Id,
     /// Where the mark is.
-    place: Place,
+    place: MarkLocation,
     state: Mutex<State>,
     /// Whether another run's mark was found in place of ours.
     is_lost: AtomicBool,
@@ -74,7 +74,7 @@ struct Shared {
     over: Condvar,
 }
 
-enum Place {
+enum MarkLocation {
     /// Nowhere.
     None,
     /// In a place of its own.
@@ -118,9 +118,9 @@ impl Hold {
     pub fn take(nodes: &SharedNodes, group: Option<u64>) -> Result<Hold, (usize, DbError)> {
         let id = Id::new();
         match nodes.first().map_or(Marking::NotNeeded, |node| node.marking()) {
-            Marking::NotNeeded => Ok(Hold::start(id, Place::None, State::default())),
+            Marking::NotNeeded => Ok(Hold::start(id, MarkLocation::None, State::default())),
             Marking::InData => {
-                Ok(Hold::start(id, Place::Data(Arc::clone(nodes)), State::default()))
+                Ok(Hold::start(id, MarkLocation::Data(Arc::clone(nodes)), State::default()))
             }
             Marking::Separate => {
                 let node = first_and_followers(nodes)?.0;
@@ -129,7 +129,7 @@ impl Hold {
                 taken.map_err(|error| (node, error))?;
                 let keeper = Keeper { nodes: Arc::clone(nodes), node, is_ours: true };
                 let state = State { mark: Some(mark), ..State::default() };
-                Ok(Hold::start(id, Place::Apart(keeper), state))
+                Ok(Hold::start(id, MarkLocation::Apart(keeper), state))
             }
         }
     }
@@ -141,7 +141,7 @@ impl Hold {
         others: &mut ObservedMarks,
     ) -> Result<Option<Hold>, (usize, DbError)> {
         if nodes.first().is_none_or(|node| node.marking() != Marking::Separate) {
-            return Ok(Some(Hold::start(Id::new(), Place::None, State::default())));
+            return Ok(Some(Hold::start(Id::new(), MarkLocation::None, State::default())));
         }
         let node = first_and_followers(nodes)?.0;
         let at = |error| (node, error);
@@ -154,11 +154,11 @@ impl Hold {
         }
         let keeper = Keeper { nodes: Arc::clone(nodes), node, is_ours: false };
         let state = State { mark: Some(mark.clone()), ..State::default() };
-        Ok(Some(Hold::start(mark.id, Place::Apart(keeper), state)))
+        Ok(Some(Hold::start(mark.id, MarkLocation::Apart(keeper), state)))
     }
 
-    fn start(id: Id, place: Place, state: State) -> Hold {
-        let is_needed = !matches!(place, Place::None);
+    fn start(id: Id, place: MarkLocation, state: State) -> Hold {
+        let is_needed = !matches!(place, MarkLocation::None);
         let (state, over) = (Mutex::new(state), Condvar::new());
         let shared = Arc::new(Shared { id, place, state, is_lost: AtomicBool::new(false), over });
         let beats = is_needed.then(|| {
@@ -171,14 +171,14 @@ impl Hold {
     /// The layout with room for the mark, where it is among the data.
     pub fn room(&self, layout: &Layout) -> Layout {
         match self.shared.place {
-            Place::Data(_) => Layout { keys: layout.keys + 1, ..*layout },
+            MarkLocation::Data(_) => Layout { keys: layout.keys + 1, ..*layout },
             _ => *layout,
         }
     }
 
     /// Writes the mark into data that was just prepared by a [layout with room](Hold::room) for it.
     pub fn mark_data(&self, room: &Layout) {
-        if let Place::Data(nodes) = &self.shared.place {
+        if let MarkLocation::Data(nodes) = &self.shared.place {
             let data = DataMark::write(nodes[0].as_ref(), room, self.shared.id);
             self.shared.state().data = data;
         }
@@ -228,7 +228,7 @@ impl Shared {
 
     /// Renews the mark until the hold is dropped or lost.
     fn renew(&self) {
-        let interval = if matches!(self.place, Place::Data(_)) { DATA_BEAT } else { BEAT };
+        let interval = if matches!(self.place, MarkLocation::Data(_)) { DATA_BEAT } else { BEAT };
         loop {
             let state = self.state();
             let wait = self.over.wait_timeout_while(state, interval, |state| !state.is_over);
@@ -249,9 +249,9 @@ impl Shared {
             return;
         }
         match &self.place {
-            Place::None => {}
-            Place::Apart(keeper) => _ = beat_apart(keeper, &mut state),
-            Place::Data(nodes) => {
+            MarkLocation::None => {}
+            MarkLocation::Apart(keeper) => _ = beat_apart(keeper, &mut state),
+            MarkLocation::Data(nodes) => {
                 let State { data, strange, .. } = &mut *state;
                 if let Some(data) = data {
                     *strange = data.dispute(nodes[0].as_ref());
@@ -265,8 +265,8 @@ impl Shared {
     fn release(&self) {
         let state = self.state();
         match &self.place {
-            Place::Apart(keeper) if !keeper.is_ours => return,
-            Place::Apart(keeper) => {
+            MarkLocation::Apart(keeper) if !keeper.is_ours => return,
+            MarkLocation::Apart(keeper) => {
                 if let (Some(mark), None) = (&state.mark, &state.strange) {
                     let _ = keeper.database().replace_mark(Some(&mark.to_string()), None);
                 }
