@@ -78,7 +78,7 @@ enum MarkLocation {
     /// Nowhere.
     None,
     /// In a place of its own.
-    Apart(Keeper),
+    Separate(Keeper),
     /// Among the data.
     Data(SharedNodes),
 }
@@ -129,7 +129,7 @@ impl Hold {
                 taken.map_err(|error| (node, error))?;
                 let keeper = Keeper { nodes: Arc::clone(nodes), node, is_ours: true };
                 let state = State { mark: Some(mark), ..State::default() };
-                Ok(Hold::start(id, MarkLocation::Apart(keeper), state))
+                Ok(Hold::start(id, MarkLocation::Separate(keeper), state))
             }
         }
     }
@@ -154,7 +154,7 @@ impl Hold {
         }
         let keeper = Keeper { nodes: Arc::clone(nodes), node, is_ours: false };
         let state = State { mark: Some(mark.clone()), ..State::default() };
-        Ok(Some(Hold::start(mark.id, MarkLocation::Apart(keeper), state)))
+        Ok(Some(Hold::start(mark.id, MarkLocation::Separate(keeper), state)))
     }
 
     fn start(id: Id, place: MarkLocation, state: State) -> Hold {
@@ -250,7 +250,7 @@ impl Shared {
         }
         match &self.place {
             MarkLocation::None => {}
-            MarkLocation::Apart(keeper) => _ = beat_apart(keeper, &mut state),
+            MarkLocation::Separate(keeper) => _ = beat_apart(keeper, &mut state),
             MarkLocation::Data(nodes) => {
                 let State { data, strange, .. } = &mut *state;
                 if let Some(data) = data {
@@ -265,8 +265,8 @@ impl Shared {
     fn release(&self) {
         let state = self.state();
         match &self.place {
-            MarkLocation::Apart(keeper) if !keeper.is_ours => return,
-            MarkLocation::Apart(keeper) => {
+            MarkLocation::Separate(keeper) if !keeper.is_ours => return,
+            MarkLocation::Separate(keeper) => {
                 if let (Some(mark), None) = (&state.mark, &state.strange) {
                     let _ = keeper.database().replace_mark(Some(&mark.to_string()), None);
                 }
