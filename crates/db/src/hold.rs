@@ -66,7 +66,7 @@ pub struct Hold {
 struct Shared {
     id: Id,
     /// Where the mark is.
-    place: MarkLocation,
+    location: MarkLocation,
     state: Mutex<State>,
     /// Whether another run's mark was found in place of ours.
     is_lost: AtomicBool,
@@ -160,7 +160,8 @@ impl Hold {
     fn start(id: Id, place: MarkLocation, state: State) -> Hold {
         let is_needed = !matches!(place, MarkLocation::None);
         let (state, over) = (Mutex::new(state), Condvar::new());
-        let shared = Arc::new(Shared { id, place, state, is_lost: AtomicBool::new(false), over });
+        let shared =
+            Arc::new(Shared { id, location: place, state, is_lost: AtomicBool::new(false), over });
         let beats = is_needed.then(|| {
             let shared = Arc::clone(&shared);
             std::thread::spawn(move || shared.renew())
@@ -170,7 +171,7 @@ impl Hold {
 
     /// The layout with room for the mark, where it is among the data.
     pub fn room(&self, layout: &Layout) -> Layout {
-        match self.shared.place {
+        match self.shared.location {
             MarkLocation::Data(_) => Layout { keys: layout.keys + 1, ..*layout },
             _ => *layout,
         }
@@ -178,7 +179,7 @@ impl Hold {
 
     /// Writes the mark into data that was just prepared by a [layout with room](Hold::room) for it.
     pub fn mark_data(&self, room: &Layout) {
-        if let MarkLocation::Data(nodes) = &self.shared.place {
+        if let MarkLocation::Data(nodes) = &self.shared.location {
             let data = DataMark::write(nodes[0].as_ref(), room, self.shared.id);
             self.shared.state().data = data;
         }
@@ -228,7 +229,8 @@ impl Shared {
 
     /// Renews the mark until the hold is dropped or lost.
     fn renew(&self) {
-        let interval = if matches!(self.place, MarkLocation::Data(_)) { DATA_BEAT } else { BEAT };
+        let interval =
+            if matches!(self.location, MarkLocation::Data(_)) { DATA_BEAT } else { BEAT };
         loop {
             let state = self.state();
             let wait = self.over.wait_timeout_while(state, interval, |state| !state.is_over);
@@ -248,7 +250,7 @@ impl Shared {
         if state.strange.is_some() {
             return;
         }
-        match &self.place {
+        match &self.location {
             MarkLocation::None => {}
             MarkLocation::Separate(keeper) => _ = beat_apart(keeper, &mut state),
             MarkLocation::Data(nodes) => {
@@ -264,7 +266,7 @@ impl Shared {
     /// Removes the mark, if it is still ours.
     fn release(&self) {
         let state = self.state();
-        match &self.place {
+        match &self.location {
             MarkLocation::Separate(keeper) if !keeper.is_ours => return,
             MarkLocation::Separate(keeper) => {
                 if let (Some(mark), None) = (&state.mark, &state.strange) {
