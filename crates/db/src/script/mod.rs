@@ -1,12 +1,12 @@
 //! Scripts of interleavings: who does what when, one step after the other.
 //!
 //! A [`Script`] names sessions and lists their steps in the order in which they are to be sent. A
-//! [`Stage`] plays it against a database, each session on a connection and a thread of its own. A
+//! [`ScriptRunner`] plays it against a database, each session on a connection and a thread of its own. A
 //! step that has to wait for another session is put off, with all that its session was to do next,
 //! and the others go on: the script needs not know which database it will meet.
 //!
 //! ```
-//! use isolario_db::script::{Script, Stage};
+//! use isolario_db::script::{Script, ScriptRunner};
 //! use isolario_db::{DbUrl, Settings, open};
 //!
 //! # #[cfg(feature = "sqlite")] {
@@ -22,7 +22,7 @@
 //!      T2: commit",
 //! )?;
 //! let database = open(&DbUrl::parse("sqlite:")?, &Settings::default())?;
-//! let play = Stage::new(&[database])?.play(&script)?;
+//! let play = ScriptRunner::new(&[database])?.play(&script)?;
 //! assert!(!play.went_as_written(&script));
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -39,7 +39,7 @@ use isolario_model::{AnomalyKind, Level};
 
 pub use answer::{Answer, Expected};
 pub use parse::ScriptError;
-pub use play::{Event, Play, Stage, Turn};
+pub use play::{Event, Play, ScriptRunner, Turn};
 pub use worker::Reply;
 
 /// An interleaving of sessions. See the [module](self).

@@ -108,7 +108,7 @@ impl Play {
 type Seat = (bool, usize, usize);
 
 /// A database that scripts are played on. Connections stay open from one play to the next.
-pub struct Stage<'d> {
+pub struct ScriptRunner<'d> {
     nodes: &'d [Box<dyn Database>],
     views: Vec<Option<Box<dyn LockView>>>,
     workers: BTreeMap<Seat, Worker>,
@@ -119,14 +119,14 @@ pub struct Stage<'d> {
     reports: Receiver<Report>,
 }
 
-impl<'d> Stage<'d> {
+impl<'d> ScriptRunner<'d> {
     /// Makes room for scripts, on all nodes: empty tables of our own.
-    pub fn new(nodes: &'d [Box<dyn Database>]) -> Result<Stage<'d>, DbError> {
+    pub fn new(nodes: &'d [Box<dyn Database>]) -> Result<ScriptRunner<'d>, DbError> {
         make_room(nodes)?;
         let views = nodes.iter().map(|node| node.lock_view()).collect::<Result<_, _>>()?;
         let (sender, reports) = mpsc::channel();
         let (workers, has_registers) = (BTreeMap::new(), true);
-        Ok(Stage { nodes, views, workers, next_key: 0, has_registers, sender, reports })
+        Ok(ScriptRunner { nodes, views, workers, next_key: 0, has_registers, sender, reports })
     }
 
     /// The layout that scripts need, with room for the mark of the run.
@@ -180,12 +180,12 @@ impl<'d> Stage<'d> {
 }
 
 fn make_room(nodes: &[Box<dyn Database>]) -> Result<(), DbError> {
-    prepare(nodes, &Stage::room()).map_err(|(_, error)| error)
+    prepare(nodes, &ScriptRunner::room()).map_err(|(_, error)| error)
 }
 
 /// A play under way.
 struct Performance<'s, 'd> {
-    stage: &'s mut Stage<'d>,
+    stage: &'s mut ScriptRunner<'d>,
     script: &'s Script,
     begun: Instant,
     play: Play,
@@ -207,7 +207,7 @@ struct Session {
 }
 
 impl<'s, 'd> Performance<'s, 'd> {
-    fn new(stage: &'s mut Stage<'d>, script: &'s Script) -> Performance<'s, 'd> {
+    fn new(stage: &'s mut ScriptRunner<'d>, script: &'s Script) -> Performance<'s, 'd> {
         let steps = script.steps.len();
         Performance {
             stage,

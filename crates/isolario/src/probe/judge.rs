@@ -151,7 +151,7 @@ impl Evidence {
 
 #[cfg(test)]
 mod tests {
-    use isolario_db::script::Stage;
+    use isolario_db::script::ScriptRunner;
     use isolario_db::{DbUrl, Settings, open};
 
     use super::*;
@@ -161,7 +161,7 @@ mod tests {
         let script = Script::parse("test", text).unwrap();
         let url = DbUrl::parse("sqlite:").unwrap();
         let nodes = [open(&url, &Settings::default()).unwrap()];
-        let play = Stage::new(&nodes).unwrap().play(&script).unwrap();
+        let play = ScriptRunner::new(&nodes).unwrap().play(&script).unwrap();
         judge(&script, &play)
     }
 

@@ -32,7 +32,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isolario_db::script::{Family, Play, Script, Stage};
+use isolario_db::script::{Family, Play, Script, ScriptRunner};
 use isolario_db::{self as db, Claim, DRIVERS, Database, DbError, DbUrl, Hold};
 use isolario_model::Level;
 use isolario_report::{MovingSessions, Probe, ProbeOutcome, ProbeResult, ProbeSetting, ProbeTable};
@@ -193,7 +193,7 @@ impl Setting<'_> {
         hold: Option<&Hold>,
         observer: &mut Observer<'_>,
     ) -> Result<Result<Vec<Played>, String>, RunError> {
-        let stage = Stage::new(self.nodes).and_then(|stage| {
+        let stage = ScriptRunner::new(self.nodes).and_then(|stage| {
             self.nodes[0].connect()?;
             Ok(stage)
         });
@@ -205,7 +205,7 @@ impl Setting<'_> {
             }
             Err(error) => return Err(settings.at(0, error)),
         };
-        hold.iter().for_each(|hold| hold.mark_data(&Stage::room()));
+        hold.iter().for_each(|hold| hold.mark_data(&ScriptRunner::room()));
         let mut plays: Vec<Played> = scripts.iter().map(|_| Err(String::new())).collect();
         // Statements in SQL last: registers and SQL use the same table, each in its own way.
         let mut order: Vec<usize> = (0..scripts.len()).collect();
@@ -224,7 +224,7 @@ impl Setting<'_> {
 
     /// What is a matter of chance is tried until it happens, and so is what leads nowhere, such as a
     /// commit of unknown outcome. On one node nothing is a matter of chance.
-    fn play(&self, stage: &mut Stage<'_>, script: &Script) -> Result<Play, DbError> {
+    fn play(&self, stage: &mut ScriptRunner<'_>, script: &Script) -> Result<Play, DbError> {
         let tries = if self.nodes.len() > 1 { script.tries } else { 1 };
         let mut played = stage.play(script);
         for _ in 1..tries {

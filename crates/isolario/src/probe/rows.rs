@@ -365,7 +365,7 @@ fn many(
 
 #[cfg(test)]
 mod tests {
-    use isolario_db::script::Stage;
+    use isolario_db::script::ScriptRunner;
     use isolario_db::{DbUrl, Settings, open};
 
     use super::*;
@@ -374,7 +374,7 @@ mod tests {
     fn last_write(text: &str) -> Result<String, String> {
         let script = Script::parse("test", text).unwrap();
         let nodes = [open(&DbUrl::parse("sqlite:").unwrap(), &Settings::default()).unwrap()];
-        let play = Stage::new(&nodes).unwrap().play(&script).unwrap();
+        let play = ScriptRunner::new(&nodes).unwrap().play(&script).unwrap();
         let rows = Rows::new(&script, &play)?;
         let is_write = |step: &Step| matches!(&step.action, Action::Sql(s) if !s.starts_with('S'));
         let at = script.steps.iter().rposition(is_write).unwrap();
