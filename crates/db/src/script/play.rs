@@ -68,14 +68,14 @@ pub enum Event {
 /// How a script went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Play {
+pub struct ScriptRun {
     /// What came of each step of the script.
     pub turns: Vec<Turn>,
     /// All that happened, in order.
     pub events: Vec<Event>,
 }
 
-impl Play {
+impl ScriptRun {
     /// Whether every step came out as the script has it.
     pub fn went_as_written(&self, script: &Script) -> bool {
         self.surprises(script).next().is_none()
@@ -136,7 +136,7 @@ impl<'d> ScriptRunner<'d> {
 
     /// Plays a script. What the database refuses is part of the play; an error is what no isolation
     /// level explains, such as a statement that it does not understand.
-    pub fn play(&mut self, script: &Script) -> Result<Play, DbError> {
+    pub fn play(&mut self, script: &Script) -> Result<ScriptRun, DbError> {
         let keys = script.keys.len() as u64;
         if self.next_key + keys > u64::from(KEYS) {
             return Err(DbError::fatal(format!("scripts have used up all {KEYS} keys")));
@@ -188,7 +188,7 @@ struct Performance<'s, 'd> {
     stage: &'s mut ScriptRunner<'d>,
     script: &'s Script,
     begun: Instant,
-    play: Play,
+    play: ScriptRun,
     /// Which steps were sent, or will never be.
     is_over: Vec<bool>,
     /// The steps that were answered since all were settled.
@@ -213,14 +213,14 @@ impl<'s, 'd> Performance<'s, 'd> {
             stage,
             script,
             begun: Instant::now(),
-            play: Play { turns: vec![Turn::default(); steps], events: Vec::new() },
+            play: ScriptRun { turns: vec![Turn::default(); steps], events: Vec::new() },
             is_over: vec![false; steps],
             answered: Vec::new(),
             sessions: vec![Session::default(); script.sessions.len()],
         }
     }
 
-    fn run(mut self) -> Result<Play, DbError> {
+    fn run(mut self) -> Result<ScriptRun, DbError> {
         // Connections first: they are not part of the play.
         for step in &self.script.steps {
             if let Action::Begin { node, .. } = step.action {

@@ -1,7 +1,7 @@
 //! What a play means: by its script, and by the checkers, who know nothing of scripts.
 
 use isolario_check::{CheckOptions, check};
-use isolario_db::script::{Play, Script};
+use isolario_db::script::{Script, ScriptRun};
 use isolario_model::{AnomalyKind, History, Level, LevelSet};
 use isolario_report::ProbeOutcome;
 
@@ -21,7 +21,7 @@ pub(super) struct Judged {
     pub(super) disagreement: Option<String>,
 }
 
-pub(super) fn judge(script: &Script, play: &Play) -> Judged {
+pub(super) fn judge(script: &Script, play: &ScriptRun) -> Judged {
     let mut judged = Judged::default();
     match history(script, play) {
         Ok(history) if history.has_evidence() => judged.examine(&history),
@@ -63,7 +63,7 @@ impl Judged {
     /// Whoever was refused had often waited before: the refusal counts. Where steps are sent at the
     /// same time, the anomaly may come about in another way than the one that is written; then the
     /// checkers have the last word.
-    fn outcome_of(&self, script: &Script, play: &Play) -> ProbeOutcome {
+    fn outcome_of(&self, script: &Script, play: &ScriptRun) -> ProbeOutcome {
         if play.went_as_written(script) || (script.is_race() && self.found(script).is_some()) {
             return ProbeOutcome::Happens;
         }

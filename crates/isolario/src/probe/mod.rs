@@ -32,7 +32,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isolario_db::script::{Family, Play, Script, ScriptRunner};
+use isolario_db::script::{Family, Script, ScriptRun, ScriptRunner};
 use isolario_db::{self as db, Claim, DRIVERS, Database, DbError, DbUrl, Hold};
 use isolario_model::Level;
 use isolario_report::{MovingSessions, Probe, ProbeOutcome, ProbeResult, ProbeSetting, ProbeTable};
@@ -181,7 +181,7 @@ struct Setting<'d> {
 }
 
 /// A play, or why there is none.
-type Played = Result<Play, String>;
+type Played = Result<ScriptRun, String>;
 
 impl Setting<'_> {
     /// Plays every script; tells why none can be played, if that is so. A level that the server does
@@ -224,7 +224,7 @@ impl Setting<'_> {
 
     /// What is a matter of chance is tried until it happens, and so is what leads nowhere, such as a
     /// commit of unknown outcome. On one node nothing is a matter of chance.
-    fn play(&self, stage: &mut ScriptRunner<'_>, script: &Script) -> Result<Play, DbError> {
+    fn play(&self, stage: &mut ScriptRunner<'_>, script: &Script) -> Result<ScriptRun, DbError> {
         let tries = if self.nodes.len() > 1 { script.tries } else { 1 };
         let mut played = stage.play(script);
         for _ in 1..tries {
@@ -274,7 +274,7 @@ impl Setting<'_> {
         });
     }
 
-    fn result(&self, script: &Script, play: &Play, evidence: &mut Evidence) -> ProbeResult {
+    fn result(&self, script: &Script, play: &ScriptRun, evidence: &mut Evidence) -> ProbeResult {
         let judged = judge(script, play);
         evidence.add(script, &judged);
         ProbeResult {

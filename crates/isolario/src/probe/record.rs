@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use isolario_db::script::{Action, Family, Play, Reply, Script, Turn};
+use isolario_db::script::{Action, Family, Reply, Script, ScriptRun, Turn};
 use isolario_model::{
     Batch, History, Meta, Op, Outcome, SinkError, TxnEnd, TxnSink, TxnStart, Value,
 };
@@ -23,7 +23,7 @@ impl From<SinkError> for NoHistory {
     }
 }
 
-pub(super) fn history(script: &Script, play: &Play) -> Result<History, NoHistory> {
+pub(super) fn history(script: &Script, play: &ScriptRun) -> Result<History, NoHistory> {
     let rows = match script.family {
         Family::Sql => Some(Rows::new(script, play).map_err(NoHistory::Untold)?),
         _ => None,
@@ -50,7 +50,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn record(&mut self, play: &Play) -> Result<(), NoHistory> {
+    fn record(&mut self, play: &ScriptRun) -> Result<(), NoHistory> {
         for (at, (step, turn)) in self.script.steps.iter().zip(&play.turns).enumerate() {
             let (Some(sent), Some(result)) = (turn.sent, &turn.result) else { continue };
             if step.session != self.session {

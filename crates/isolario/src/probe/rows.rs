@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isolario_db::script::{Action, Play, Reply, Script, Step};
+use isolario_db::script::{Action, Reply, Script, ScriptRun, Step};
 use isolario_model::{Op, OpInput, RowInput, RowRef, SinkError, TupleParts, Value, ValueRef};
 use isolario_predicate::Predicate;
 
@@ -43,7 +43,7 @@ pub(super) enum Effect<'a> {
 impl<'a> Rows<'a> {
     /// Understands the statements that were answered; says of which one it cannot be told what it
     /// did, otherwise.
-    pub(super) fn new(script: &'a Script, play: &Play) -> Result<Rows<'a>, String> {
+    pub(super) fn new(script: &'a Script, play: &ScriptRun) -> Result<Rows<'a>, String> {
         let mut rows = Rows { script, statements: Vec::new(), left: None };
         for (step, turn) in script.steps.iter().zip(&play.turns) {
             rows.statements.push(match (&step.action, &turn.result) {

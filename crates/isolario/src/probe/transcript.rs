@@ -1,9 +1,9 @@
 //! A play in words: who did what when.
 
-use isolario_db::script::{Event, Play, Script, Turn};
+use isolario_db::script::{Event, Script, ScriptRun, Turn};
 use isolario_report::{Transcript, TranscriptLine};
 
-pub(super) fn of(script: &Script, play: &Play) -> Transcript {
+pub(super) fn of(script: &Script, play: &ScriptRun) -> Transcript {
     let surprises: Vec<usize> = play.surprises(script).collect();
     let mut lines = Vec::new();
     for (at, event) in play.events.iter().enumerate() {
