@@ -41,7 +41,7 @@ const AT_MOST: Duration = Duration::from_secs(300);
 /// What came of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Turn {
+pub struct StepResult {
     /// When it was sent, since the play began; nothing if it never was, because its transaction had
     /// failed before.
     pub sent: Option<Duration>,
@@ -70,7 +70,7 @@ pub enum Event {
 #[non_exhaustive]
 pub struct ScriptRun {
     /// What came of each step of the script.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<StepResult>,
     /// All that happened, in order.
     pub events: Vec<Event>,
 }
@@ -213,7 +213,7 @@ impl<'s, 'd> Performance<'s, 'd> {
             stage,
             script,
             begun: Instant::now(),
-            play: ScriptRun { turns: vec![Turn::default(); steps], events: Vec::new() },
+            play: ScriptRun { turns: vec![StepResult::default(); steps], events: Vec::new() },
             is_over: vec![false; steps],
             answered: Vec::new(),
             sessions: vec![Session::default(); script.sessions.len()],

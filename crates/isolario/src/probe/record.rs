@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use isolario_db::script::{Action, Family, Reply, Script, ScriptRun, Turn};
+use isolario_db::script::{Action, Family, Reply, Script, ScriptRun, StepResult};
 use isolario_model::{
     Batch, History, Meta, Op, Outcome, SinkError, TxnEnd, TxnSink, TxnStart, Value,
 };
@@ -117,7 +117,7 @@ impl Session<'_> {
         }
     }
 
-    fn end(&mut self, outcome: Outcome, turn: &Turn) -> Result<(), SinkError> {
+    fn end(&mut self, outcome: Outcome, turn: &StepResult) -> Result<(), SinkError> {
         let Some(begun) = self.begun.take() else { return Ok(()) };
         let nanoseconds = |at: Duration| i64::try_from(at.as_nanos()).unwrap_or(i64::MAX);
         self.batch.end(&TxnEnd {

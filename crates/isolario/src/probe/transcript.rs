@@ -1,6 +1,6 @@
 //! A play in words: who did what when.
 
-use isolario_db::script::{Event, Script, ScriptRun, Turn};
+use isolario_db::script::{Event, Script, ScriptRun, StepResult};
 use isolario_report::{Transcript, TranscriptLine};
 
 pub(super) fn of(script: &Script, play: &ScriptRun) -> Transcript {
@@ -40,7 +40,7 @@ fn words(script: &Script, step: usize) -> String {
 }
 
 /// What came of a step, and what should have.
-fn came(script: &Script, step: usize, turn: &Turn, is_surprise: bool) -> String {
+fn came(script: &Script, step: usize, turn: &StepResult, is_surprise: bool) -> String {
     let came = match &turn.result {
         Some(Ok(reply)) => reply.to_string(),
         Some(Err(error)) => format!("fails: {error}"),
