@@ -39,7 +39,7 @@ use isolario_model::{AnomalyKind, Level};
 
 pub use answer::{Answer, Expected};
 pub use parse::ScriptError;
-pub use play::{Event, ScriptRun, ScriptRunner, StepResult};
+pub use play::{ScriptEvent, ScriptRun, ScriptRunner, StepResult};
 pub use worker::Reply;
 
 /// An interleaving of sessions. See the [module](self).

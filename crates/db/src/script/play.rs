@@ -56,7 +56,7 @@ pub struct StepResult {
 /// What happened, and to which step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Event {
+pub enum ScriptEvent {
     /// It was sent.
     Sent(usize),
     /// It was found to wait.
@@ -72,7 +72,7 @@ pub struct ScriptRun {
     /// What came of each step of the script.
     pub turns: Vec<StepResult>,
     /// All that happened, in order.
-    pub events: Vec<Event>,
+    pub events: Vec<ScriptEvent>,
 }
 
 impl ScriptRun {
@@ -300,7 +300,7 @@ impl<'s, 'd> Performance<'s, 'd> {
         for (number, seat) in orders {
             let order = self.order(&self.script.steps[number].action);
             self.play.turns[number].sent = Some(self.begun.elapsed());
-            self.play.events.push(Event::Sent(number));
+            self.play.events.push(ScriptEvent::Sent(number));
             self.stage.worker(seat)?.send(number, order, start.clone())?;
         }
         Ok(())
@@ -400,14 +400,14 @@ impl<'s, 'd> Performance<'s, 'd> {
         answered.sort_unstable();
         let (first, last): (Vec<usize>, Vec<usize>) =
             answered.into_iter().partition(|step| new.contains(step));
-        self.play.events.extend(first.into_iter().map(Event::Answered));
+        self.play.events.extend(first.into_iter().map(ScriptEvent::Answered));
         for session in &self.sessions {
             let Some(step) = session.busy else { continue };
             if !std::mem::replace(&mut self.play.turns[step].waited, true) {
-                self.play.events.push(Event::Waits(step));
+                self.play.events.push(ScriptEvent::Waits(step));
             }
         }
-        self.play.events.extend(last.into_iter().map(Event::Answered));
+        self.play.events.extend(last.into_iter().map(ScriptEvent::Answered));
     }
 
     fn is_waiting(&mut self, session: usize, silent: Duration) -> Result<bool, DbError> {

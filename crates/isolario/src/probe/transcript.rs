@@ -1,6 +1,6 @@
 //! A play in words: who did what when.
 
-use isolario_db::script::{Event, Script, ScriptRun, StepResult};
+use isolario_db::script::{Script, ScriptEvent, ScriptRun, StepResult};
 use isolario_report::{Transcript, TranscriptLine};
 
 pub(super) fn of(script: &Script, play: &ScriptRun) -> Transcript {
@@ -10,22 +10,23 @@ pub(super) fn of(script: &Script, play: &ScriptRun) -> Transcript {
         let next = play.events.get(at + 1);
         let (step, words) = match *event {
             // Its answer, or that it waits, says so, too.
-            Event::Sent(step)
-                if next == Some(&Event::Answered(step)) || next == Some(&Event::Waits(step)) =>
+            ScriptEvent::Sent(step)
+                if next == Some(&ScriptEvent::Answered(step))
+                    || next == Some(&ScriptEvent::Waits(step)) =>
             {
                 continue;
             }
-            Event::Sent(step) => (step, format!("{} …", words(script, step))),
-            Event::Waits(step) => (step, format!("{} … waits", words(script, step))),
-            Event::Answered(step) => {
-                let is_late = at == 0 || play.events[at - 1] != Event::Sent(step);
+            ScriptEvent::Sent(step) => (step, format!("{} …", words(script, step))),
+            ScriptEvent::Waits(step) => (step, format!("{} … waits", words(script, step))),
+            ScriptEvent::Answered(step) => {
+                let is_late = at == 0 || play.events[at - 1] != ScriptEvent::Sent(step);
                 let lead = if is_late { "… " } else { "" };
                 let came = came(script, step, &play.turns[step], surprises.contains(&step));
                 (step, format!("{lead}{}{came}", words(script, step)))
             }
             _ => continue,
         };
-        let is_surprise = matches!(event, Event::Answered(step) if surprises.contains(step));
+        let is_surprise = matches!(event, ScriptEvent::Answered(step) if surprises.contains(step));
         lines.push(TranscriptLine {
             session: script.steps[step].session,
             text: words,
