@@ -70,7 +70,7 @@ pub struct Script {
     /// The names of sessions, in the order of their first steps.
     pub sessions: Vec<String>,
     /// What they do, in the order of the script.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScriptStep>,
 }
 
 /// What the statements of a script are about.
@@ -88,7 +88,7 @@ pub enum Family {
 /// What one session does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Step {
+pub struct ScriptStep {
     /// The line of the script, from 1.
     pub line: u32,
     /// The session, by its position.

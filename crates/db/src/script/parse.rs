@@ -3,7 +3,7 @@
 use isolario_model::{AnomalyKind, Level};
 
 use super::answer::{Answer, Expected};
-use super::{Action, Family, Script, Step};
+use super::{Action, Family, Script, ScriptStep};
 
 /// A script that cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -204,7 +204,7 @@ impl Parser {
 
     fn push(&mut self, session: usize, action: Action, expected: Expected, together: bool) {
         let line = self.line;
-        self.script.steps.push(Step { line, session, action, expected, together });
+        self.script.steps.push(ScriptStep { line, session, action, expected, together });
     }
 
     fn session(&mut self, name: &str) -> Result<usize, ScriptError> {
@@ -421,7 +421,9 @@ impl Parser {
             let at = last.map_or(0, |last| last + 1);
             let line = self.script.steps[at - 1].line;
             let (action, expected) = (Action::Commit, Expected::default());
-            self.script.steps.insert(at, Step { line, session, action, expected, together: false });
+            self.script
+                .steps
+                .insert(at, ScriptStep { line, session, action, expected, together: false });
         }
     }
 

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isolario_db::script::{Action, Reply, Script, ScriptRun, Step};
+use isolario_db::script::{Action, Reply, Script, ScriptRun, ScriptStep};
 use isolario_model::{Op, OpInput, RowInput, RowRef, SinkError, TupleParts, Value, ValueRef};
 use isolario_predicate::Predicate;
 
@@ -71,7 +71,7 @@ impl<'a> Rows<'a> {
     }
 
     /// A return to a savepoint in a transaction that wrote something before.
-    fn undone_write(&self) -> Option<&'a Step> {
+    fn undone_write(&self) -> Option<&'a ScriptStep> {
         let steps = self.script.steps.iter().zip(&self.statements);
         let mut has_written = vec![false; self.script.sessions.len()];
         for (step, statement) in steps {
@@ -230,7 +230,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn untold(step: &Step, what: &str) -> String {
+fn untold(step: &ScriptStep, what: &str) -> String {
     format!("line {}: it is not known {what}", step.line)
 }
 
@@ -376,7 +376,8 @@ mod tests {
         let nodes = [open(&DbUrl::parse("sqlite:").unwrap(), &Settings::default()).unwrap()];
         let play = ScriptRunner::new(&nodes).unwrap().play(&script).unwrap();
         let rows = Rows::new(&script, &play)?;
-        let is_write = |step: &Step| matches!(&step.action, Action::Sql(s) if !s.starts_with('S'));
+        let is_write =
+            |step: &ScriptStep| matches!(&step.action, Action::Sql(s) if !s.starts_with('S'));
         let at = script.steps.iter().rposition(is_write).unwrap();
         let reply = play.turns[at].result.as_ref().and_then(|result| result.as_ref().ok());
         rows.effect(at, reply).map(|effect| match effect {
