@@ -64,7 +64,7 @@ pub struct Script {
     /// How often it is tried until it goes as written, where that is a matter of chance.
     pub tries: u32,
     /// What its statements are about.
-    pub family: Family,
+    pub family: ScriptFamily,
     /// The names of registers or lists.
     pub keys: Vec<String>,
     /// The names of sessions, in the order of their first steps.
@@ -76,7 +76,7 @@ pub struct Script {
 /// What the statements of a script are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Family {
+pub enum ScriptFamily {
     /// Registers: every database has them.
     Registers,
     /// Lists.

@@ -3,7 +3,7 @@
 use isolario_model::{AnomalyKind, Level};
 
 use super::answer::{Answer, Expected};
-use super::{Action, Family, Script, ScriptStep};
+use super::{Action, Script, ScriptFamily, ScriptStep};
 
 /// A script that cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -101,7 +101,7 @@ impl Parser {
             databases: Vec::new(),
             nodes: 1,
             tries: 1,
-            family: Family::Registers,
+            family: ScriptFamily::Registers,
             keys: Vec::new(),
             sessions: Vec::new(),
             steps: Vec::new(),
@@ -451,14 +451,14 @@ impl Parser {
         }
     }
 
-    fn family(&mut self) -> Result<Family, ScriptError> {
+    fn family(&mut self) -> Result<ScriptFamily, ScriptError> {
         let mut family = None;
         for at in 0..self.script.steps.len() {
             let of = match &self.script.steps[at].action {
                 Action::Begin { .. } | Action::Commit | Action::Rollback => continue,
-                Action::Read(_) | Action::Write(..) | Action::Delete(_) => Family::Registers,
-                Action::ReadList(_) | Action::Append(..) => Family::Lists,
-                Action::Sql(_) => Family::Sql,
+                Action::Read(_) | Action::Write(..) | Action::Delete(_) => ScriptFamily::Registers,
+                Action::ReadList(_) | Action::Append(..) => ScriptFamily::Lists,
+                Action::Sql(_) => ScriptFamily::Sql,
             };
             self.line = self.script.steps[at].line;
             match family {
@@ -634,7 +634,7 @@ mod tests {
     #[test]
     fn a_key_that_is_appended_to_is_a_list() {
         let script = parse("T1: begin\nT1: read x --> [1, 2]\nT1: append x 3\nT1: commit");
-        assert_eq!(script.family, Family::Lists);
+        assert_eq!(script.family, ScriptFamily::Lists);
         assert_eq!(script.steps[1].action, Action::ReadList(0));
         assert_eq!(script.steps[1].expected.answers, [Answer::List(vec![1, 2])]);
     }
@@ -649,7 +649,7 @@ mod tests {
              T1: SELECT 1 --> no rows\n\
              T1: commit --> fails 40001",
         );
-        assert_eq!(script.family, Family::Sql);
+        assert_eq!(script.family, ScriptFamily::Sql);
         let expected: Vec<_> = script.steps.iter().map(|step| step.expected.to_string()).collect();
         assert_eq!(
             expected,

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use isolario_workload::Kind;
 
 use super::worker::{Line, Order, Reply, Report, Start, Worker};
-use super::{Action, Family, Script};
+use super::{Action, Script, ScriptFamily};
 use crate::database::{Database, Layout, LockView, prepare};
 use crate::error::{DbError, ErrorClass};
 
@@ -142,7 +142,7 @@ impl<'d> ScriptRunner<'d> {
             return Err(DbError::fatal(format!("scripts have used up all {KEYS} keys")));
         }
         match script.family {
-            Family::Sql => self.clear_table()?,
+            ScriptFamily::Sql => self.clear_table()?,
             _ if !self.has_registers => {
                 // Connections may have prepared statements for the tables that are to go.
                 self.workers.clear();
@@ -265,7 +265,8 @@ impl<'s, 'd> Performance<'s, 'd> {
 
     /// Where a session sits on a node; nodes are counted round.
     fn seat_at(&mut self, session: usize, node: usize) -> Result<Seat, DbError> {
-        let seat = (self.script.family == Family::Sql, session, node % self.stage.nodes.len());
+        let seat =
+            (self.script.family == ScriptFamily::Sql, session, node % self.stage.nodes.len());
         self.stage.worker(seat)?;
         Ok(seat)
     }

@@ -32,7 +32,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isolario_db::script::{Family, Script, ScriptRun, ScriptRunner};
+use isolario_db::script::{Script, ScriptFamily, ScriptRun, ScriptRunner};
 use isolario_db::{self as db, Claim, DRIVERS, Database, DbError, DbUrl, Hold};
 use isolario_model::Level;
 use isolario_report::{MovingSessions, Probe, ProbeOutcome, ProbeResult, ProbeSetting, ProbeTable};
@@ -154,8 +154,8 @@ fn identify(nodes: &[Box<dyn Database>], settings: &Settings) -> Result<String, 
 fn is_playable(script: &Script, database: &dyn Database, nodes: usize) -> bool {
     let is_named = |name: &String| name == database.name();
     let has_statements = match script.family {
-        Family::Registers => database.supports(Kind::General),
-        Family::Lists => database.supports(Kind::Append),
+        ScriptFamily::Registers => database.supports(Kind::General),
+        ScriptFamily::Lists => database.supports(Kind::Append),
         _ => database.dialect().is_some(),
     };
     has_statements
@@ -209,7 +209,7 @@ impl Setting<'_> {
         let mut plays: Vec<Played> = scripts.iter().map(|_| Err(String::new())).collect();
         // Statements in SQL last: registers and SQL use the same table, each in its own way.
         let mut order: Vec<usize> = (0..scripts.len()).collect();
-        order.sort_by_key(|at| scripts[*at].family == Family::Sql);
+        order.sort_by_key(|at| scripts[*at].family == ScriptFamily::Sql);
         for at in order {
             if observer(&self.isolation, scripts[at]).is_break() {
                 return Ok(Err("interrupted".to_owned()));
@@ -320,8 +320,8 @@ fn is_claimed_everywhere(claimed: &Level) -> bool {
 /// The workload whose claim is about what a script does.
 fn kind(script: &Script) -> Kind {
     match script.family {
-        Family::Lists => Kind::Append,
-        Family::Registers if script.reads_before_writes() => Kind::Mini,
+        ScriptFamily::Lists => Kind::Append,
+        ScriptFamily::Registers if script.reads_before_writes() => Kind::Mini,
         _ => Kind::General,
     }
 }

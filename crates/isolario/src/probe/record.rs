@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use isolario_db::script::{Action, Family, Reply, Script, ScriptRun, StepResult};
+use isolario_db::script::{Action, Reply, Script, ScriptFamily, ScriptRun, StepResult};
 use isolario_model::{
     Batch, History, Meta, Op, Outcome, SinkError, TxnEnd, TxnSink, TxnStart, Value,
 };
@@ -25,7 +25,7 @@ impl From<SinkError> for NoHistory {
 
 pub(super) fn history(script: &Script, play: &ScriptRun) -> Result<History, NoHistory> {
     let rows = match script.family {
-        Family::Sql => Some(Rows::new(script, play).map_err(NoHistory::Untold)?),
+        ScriptFamily::Sql => Some(Rows::new(script, play).map_err(NoHistory::Untold)?),
         _ => None,
     };
     let rows = rows.as_ref();
