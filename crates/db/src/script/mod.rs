@@ -94,7 +94,7 @@ pub struct ScriptStep {
     /// The session, by its position.
     pub session: usize,
     /// What it does.
-    pub action: Action,
+    pub action: ScriptAction,
     /// What is to come of it, if all goes as written.
     pub expected: Expected,
     /// Whether it is sent together with the step before it, not after that one's answer.
@@ -104,7 +104,7 @@ pub struct ScriptStep {
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Action {
+pub enum ScriptAction {
     /// Begins a transaction.
     Begin {
         /// The node that it runs on, from 0; where there are fewer nodes, they are counted round.
@@ -130,33 +130,39 @@ pub enum Action {
     Sql(String),
 }
 
-impl Action {
+impl ScriptAction {
     /// Whether it ends a transaction.
     pub fn is_end(&self) -> bool {
-        matches!(self, Action::Commit | Action::Rollback)
+        matches!(self, ScriptAction::Commit | ScriptAction::Rollback)
     }
 
     fn writes(&self) -> bool {
         // What a statement in SQL does is the database's business.
-        matches!(self, Action::Write(..) | Action::Delete(_) | Action::Append(..) | Action::Sql(_))
+        matches!(
+            self,
+            ScriptAction::Write(..)
+                | ScriptAction::Delete(_)
+                | ScriptAction::Append(..)
+                | ScriptAction::Sql(_)
+        )
     }
 }
 
 impl Script {
     /// A step as the script has it: `read x`.
-    pub fn words(&self, action: &Action) -> String {
+    pub fn words(&self, action: &ScriptAction) -> String {
         let key = |key: &usize| self.keys.get(*key).map_or("?", String::as_str);
         match action {
-            Action::Begin { node: 0, .. } => "begin".to_owned(),
-            Action::Begin { node, .. } => format!("begin @{}", node + 1),
-            Action::Commit => "commit".to_owned(),
-            Action::Rollback => "rollback".to_owned(),
-            Action::Read(register) => format!("read {}", key(register)),
-            Action::Write(register, value) => format!("write {} {value}", key(register)),
-            Action::Delete(register) => format!("delete {}", key(register)),
-            Action::ReadList(list) => format!("read {}", key(list)),
-            Action::Append(list, element) => format!("append {} {element}", key(list)),
-            Action::Sql(sql) => sql.clone(),
+            ScriptAction::Begin { node: 0, .. } => "begin".to_owned(),
+            ScriptAction::Begin { node, .. } => format!("begin @{}", node + 1),
+            ScriptAction::Commit => "commit".to_owned(),
+            ScriptAction::Rollback => "rollback".to_owned(),
+            ScriptAction::Read(register) => format!("read {}", key(register)),
+            ScriptAction::Write(register, value) => format!("write {} {value}", key(register)),
+            ScriptAction::Delete(register) => format!("delete {}", key(register)),
+            ScriptAction::ReadList(list) => format!("read {}", key(list)),
+            ScriptAction::Append(list, element) => format!("append {} {element}", key(list)),
+            ScriptAction::Sql(sql) => sql.clone(),
         }
     }
 
@@ -168,7 +174,7 @@ impl Script {
     /// Whether a session goes from one node to another.
     pub fn moves_sessions(&self) -> bool {
         let begun = self.steps.iter().filter_map(|step| match step.action {
-            Action::Begin { node, .. } => Some((step.session, node)),
+            ScriptAction::Begin { node, .. } => Some((step.session, node)),
             _ => None,
         });
         let begun: Vec<_> = begun.collect();
@@ -184,9 +190,11 @@ impl Script {
         self.steps.iter().all(|step| {
             let known = &mut read[step.session];
             match step.action {
-                Action::Begin { .. } => known.clear(),
-                Action::Read(key) => known.push(key),
-                Action::Write(key, _) | Action::Delete(key) => return known.contains(&key),
+                ScriptAction::Begin { .. } => known.clear(),
+                ScriptAction::Read(key) => known.push(key),
+                ScriptAction::Write(key, _) | ScriptAction::Delete(key) => {
+                    return known.contains(&key);
+                }
                 _ => {}
             }
             true

@@ -3,7 +3,7 @@
 use isolario_model::{AnomalyKind, Level};
 
 use super::answer::{Answer, Expected};
-use super::{Action, Script, ScriptFamily, ScriptStep};
+use super::{Script, ScriptAction, ScriptFamily, ScriptStep};
 
 /// A script that cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -202,7 +202,7 @@ impl Parser {
         Ok(())
     }
 
-    fn push(&mut self, session: usize, action: Action, expected: Expected, together: bool) {
+    fn push(&mut self, session: usize, action: ScriptAction, expected: Expected, together: bool) {
         let line = self.line;
         self.script.steps.push(ScriptStep { line, session, action, expected, together });
     }
@@ -235,26 +235,28 @@ impl Parser {
     /// A transaction has to be open, or not, as the statement needs it. That of setup and finally
     /// opens by itself; statements in SQL stand alone there, since some of them cannot be part of
     /// a transaction.
-    fn place(&mut self, session: usize, action: &Action) -> Result<(), ScriptError> {
+    fn place(&mut self, session: usize, action: &ScriptAction) -> Result<(), ScriptError> {
         let name = self.script.sessions[session].clone();
         let by_itself = name == SETUP || name == FINALLY;
         match (action, self.open[session]) {
-            (Action::Begin { .. } | Action::Commit | Action::Rollback, _) if by_itself => {
+            (ScriptAction::Begin { .. } | ScriptAction::Commit | ScriptAction::Rollback, _)
+                if by_itself =>
+            {
                 let message = format!("{name} needs no begin and no end");
                 Err(self.wrong(message, "remove the line"))
             }
-            (Action::Begin { .. }, Some(_)) => Err(self.wrong(
+            (ScriptAction::Begin { .. }, Some(_)) => Err(self.wrong(
                 format!("{name} has begun a transaction already"),
                 format!("end that one first: `{name}: commit`"),
             )),
-            (Action::Begin { .. }, None) => {
+            (ScriptAction::Begin { .. }, None) => {
                 self.open[session] = Some(self.script.steps.len());
                 Ok(())
             }
-            (Action::Sql(_), None) if by_itself => Ok(()),
+            (ScriptAction::Sql(_), None) if by_itself => Ok(()),
             (_, None) if by_itself => {
                 self.open[session] = Some(self.script.steps.len());
-                let begin = Action::Begin { node: 0, writes: false };
+                let begin = ScriptAction::Begin { node: 0, writes: false };
                 self.push(session, begin, Expected::default(), false);
                 Ok(())
             }
@@ -271,29 +273,29 @@ impl Parser {
         }
     }
 
-    fn action(&mut self, statement: &str) -> Result<Action, ScriptError> {
+    fn action(&mut self, statement: &str) -> Result<ScriptAction, ScriptError> {
         let words: Vec<&str> = statement.split_whitespace().collect();
         let first = words.first().map(|word| word.to_ascii_lowercase()).unwrap_or_default();
         match (first.as_str(), &words[words.len().min(1)..]) {
-            ("begin", []) => Ok(Action::Begin { node: 0, writes: false }),
+            ("begin", []) => Ok(ScriptAction::Begin { node: 0, writes: false }),
             ("begin", [place]) if place.starts_with('@') => {
                 let node = self.number(&place[1..], MOST_NODES)? - 1;
-                Ok(Action::Begin { node, writes: false })
+                Ok(ScriptAction::Begin { node, writes: false })
             }
-            ("commit", []) => Ok(Action::Commit),
-            ("rollback", []) => Ok(Action::Rollback),
-            ("read", [key]) => Ok(Action::Read(self.key(key, None)?)),
+            ("commit", []) => Ok(ScriptAction::Commit),
+            ("rollback", []) => Ok(ScriptAction::Rollback),
+            ("read", [key]) => Ok(ScriptAction::Read(self.key(key, None)?)),
             ("write", [key, value]) => {
                 let value = self.value(value)?;
-                Ok(Action::Write(self.key(key, Some(false))?, value))
+                Ok(ScriptAction::Write(self.key(key, Some(false))?, value))
             }
             // Without a name of a table, it is no statement in SQL.
-            ("delete", [key]) => Ok(Action::Delete(self.key(key, Some(false))?)),
+            ("delete", [key]) => Ok(ScriptAction::Delete(self.key(key, Some(false))?)),
             ("append", [key, element]) => {
                 let element = self.value(element)?;
-                Ok(Action::Append(self.key(key, Some(true))?, element))
+                Ok(ScriptAction::Append(self.key(key, Some(true))?, element))
             }
-            (verb, _) if SQL.contains(&verb) => Ok(Action::Sql(statement.to_owned())),
+            (verb, _) if SQL.contains(&verb) => Ok(ScriptAction::Sql(statement.to_owned())),
             _ => Err(self.wrong(
                 format!("{statement:?} is not a statement"),
                 "expected begin, commit, rollback, `read KEY`, `write KEY NUMBER`, `delete KEY`, \
@@ -340,7 +342,7 @@ impl Parser {
         }
     }
 
-    fn expected(&self, text: &str, action: &Action) -> Result<Expected, ScriptError> {
+    fn expected(&self, text: &str, action: &ScriptAction) -> Result<Expected, ScriptError> {
         let mut expected = Expected::default();
         let mut rest = text;
         if let Some(after) = rest.strip_prefix("waits") {
@@ -366,13 +368,13 @@ impl Parser {
         Ok(expected)
     }
 
-    fn no_answer(&self, text: &str, action: &Action) -> ScriptError {
+    fn no_answer(&self, text: &str, action: &ScriptAction) -> ScriptError {
         let remedy = match action {
-            Action::Read(_) | Action::ReadList(_) => {
+            ScriptAction::Read(_) | ScriptAction::ReadList(_) => {
                 "a read answers with a number, `nothing` or a list such as [1, 2]; `not` negates the \
                  answer, and `waits` and `fails` can be expected, too"
             }
-            Action::Sql(_) => {
+            ScriptAction::Sql(_) => {
                 "SQL answers with rows such as (1, 10), (2, 20), with `no rows` or with `2 rows`; \
                  it can also be said to be `not` that, to `waits` or to `fails`"
             }
@@ -420,7 +422,7 @@ impl Parser {
             let last = self.script.steps.iter().rposition(|step| step.session == session);
             let at = last.map_or(0, |last| last + 1);
             let line = self.script.steps[at - 1].line;
-            let (action, expected) = (Action::Commit, Expected::default());
+            let (action, expected) = (ScriptAction::Commit, Expected::default());
             self.script
                 .steps
                 .insert(at, ScriptStep { line, session, action, expected, together: false });
@@ -434,7 +436,7 @@ impl Parser {
             let own = later.iter().filter(|other| other.session == step.session);
             let mut own = own.take_while(|other| !other.action.is_end());
             let any = own.any(|other| other.action.writes());
-            if let Action::Begin { writes, .. } = &mut self.script.steps[at].action {
+            if let ScriptAction::Begin { writes, .. } = &mut self.script.steps[at].action {
                 *writes = any;
             }
         }
@@ -443,10 +445,10 @@ impl Parser {
     /// Reads of what is appended to are reads of lists.
     fn settle_lists(&mut self) {
         for step in &mut self.script.steps {
-            if let Action::Read(key) = step.action
+            if let ScriptAction::Read(key) = step.action
                 && self.is_list[key] == Some(true)
             {
-                step.action = Action::ReadList(key);
+                step.action = ScriptAction::ReadList(key);
             }
         }
     }
@@ -455,10 +457,14 @@ impl Parser {
         let mut family = None;
         for at in 0..self.script.steps.len() {
             let of = match &self.script.steps[at].action {
-                Action::Begin { .. } | Action::Commit | Action::Rollback => continue,
-                Action::Read(_) | Action::Write(..) | Action::Delete(_) => ScriptFamily::Registers,
-                Action::ReadList(_) | Action::Append(..) => ScriptFamily::Lists,
-                Action::Sql(_) => ScriptFamily::Sql,
+                ScriptAction::Begin { .. } | ScriptAction::Commit | ScriptAction::Rollback => {
+                    continue;
+                }
+                ScriptAction::Read(_) | ScriptAction::Write(..) | ScriptAction::Delete(_) => {
+                    ScriptFamily::Registers
+                }
+                ScriptAction::ReadList(_) | ScriptAction::Append(..) => ScriptFamily::Lists,
+                ScriptAction::Sql(_) => ScriptFamily::Sql,
             };
             self.line = self.script.steps[at].line;
             match family {
@@ -484,9 +490,9 @@ fn is_name(text: &str) -> bool {
 }
 
 /// An answer that this statement can give.
-fn answer(text: &str, action: &Action) -> Option<Answer> {
+fn answer(text: &str, action: &ScriptAction) -> Option<Answer> {
     match action {
-        Action::Read(_) | Action::ReadList(_) => match text.strip_prefix('[') {
+        ScriptAction::Read(_) | ScriptAction::ReadList(_) => match text.strip_prefix('[') {
             Some(elements) => {
                 let elements = elements.strip_suffix(']')?.split([',', ' ']);
                 let elements = elements.filter(|element| !element.is_empty());
@@ -495,7 +501,7 @@ fn answer(text: &str, action: &Action) -> Option<Answer> {
             None if text == "nothing" => Some(Answer::Value(None)),
             None => text.parse().ok().map(|value| Answer::Value(Some(value))),
         },
-        Action::Sql(_) => match text.split_once(' ') {
+        ScriptAction::Sql(_) => match text.split_once(' ') {
             Some(("no", "rows")) => Some(Answer::Rows(Vec::new())),
             Some((count, "row" | "rows")) => count.parse().ok().map(Answer::Count),
             _ => rows(text).map(Answer::Rows),
@@ -601,7 +607,7 @@ mod tests {
         let together: Vec<_> = script.steps.iter().map(|step| step.together).collect();
         assert_eq!(together.iter().position(|together| *together), Some(9));
         let writes =
-            |at: usize| matches!(script.steps[at].action, Action::Begin { writes: true, .. });
+            |at: usize| matches!(script.steps[at].action, ScriptAction::Begin { writes: true, .. });
         assert!(writes(0) && writes(3) && !writes(6));
     }
 
@@ -635,7 +641,7 @@ mod tests {
     fn a_key_that_is_appended_to_is_a_list() {
         let script = parse("T1: begin\nT1: read x --> [1, 2]\nT1: append x 3\nT1: commit");
         assert_eq!(script.family, ScriptFamily::Lists);
-        assert_eq!(script.steps[1].action, Action::ReadList(0));
+        assert_eq!(script.steps[1].action, ScriptAction::ReadList(0));
         assert_eq!(script.steps[1].expected.answers, [Answer::List(vec![1, 2])]);
     }
 

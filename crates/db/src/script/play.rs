@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use isolario_workload::Kind;
 
 use super::worker::{Line, Order, Reply, Report, Start, Worker};
-use super::{Action, Script, ScriptFamily};
+use super::{Script, ScriptAction, ScriptFamily};
 use crate::database::{Database, Layout, LockView, prepare};
 use crate::error::{DbError, ErrorClass};
 
@@ -223,7 +223,7 @@ impl<'s, 'd> Performance<'s, 'd> {
     fn run(mut self) -> Result<ScriptRun, DbError> {
         // Connections first: they are not part of the play.
         for step in &self.script.steps {
-            if let Action::Begin { node, .. } = step.action {
+            if let ScriptAction::Begin { node, .. } = step.action {
                 self.seat_at(step.session, node)?;
             }
         }
@@ -288,7 +288,7 @@ impl<'s, 'd> Performance<'s, 'd> {
             let step = &self.script.steps[*number];
             self.is_over[*number] = true;
             let session = &mut self.sessions[step.session];
-            if let Action::Begin { node, .. } = step.action {
+            if let ScriptAction::Begin { node, .. } = step.action {
                 (session.node, session.has_failed) = (node, false);
             }
             if !session.has_failed {
@@ -307,18 +307,18 @@ impl<'s, 'd> Performance<'s, 'd> {
         Ok(())
     }
 
-    fn order(&self, action: &Action) -> Order {
+    fn order(&self, action: &ScriptAction) -> Order {
         let key = |key: &usize| self.stage.next_key + *key as u64;
         match action {
-            Action::Begin { writes, .. } => Order::Begin { writes: *writes },
-            Action::Commit => Order::Commit,
-            Action::Rollback => Order::Rollback,
-            Action::Read(register) => Order::Read(key(register)),
-            Action::Write(register, value) => Order::Write(key(register), *value),
-            Action::Delete(register) => Order::Delete(key(register)),
-            Action::ReadList(list) => Order::ReadList(key(list)),
-            Action::Append(list, element) => Order::Append(key(list), *element),
-            Action::Sql(sql) => Order::Sql(sql.clone()),
+            ScriptAction::Begin { writes, .. } => Order::Begin { writes: *writes },
+            ScriptAction::Commit => Order::Commit,
+            ScriptAction::Rollback => Order::Rollback,
+            ScriptAction::Read(register) => Order::Read(key(register)),
+            ScriptAction::Write(register, value) => Order::Write(key(register), *value),
+            ScriptAction::Delete(register) => Order::Delete(key(register)),
+            ScriptAction::ReadList(list) => Order::ReadList(key(list)),
+            ScriptAction::Append(list, element) => Order::Append(key(list), *element),
+            ScriptAction::Sql(sql) => Order::Sql(sql.clone()),
         }
     }
 

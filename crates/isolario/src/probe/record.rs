@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use isolario_db::script::{Action, Reply, Script, ScriptFamily, ScriptRun, StepResult};
+use isolario_db::script::{Reply, Script, ScriptAction, ScriptFamily, ScriptRun, StepResult};
 use isolario_model::{
     Batch, History, Meta, Op, Outcome, SinkError, TxnEnd, TxnSink, TxnStart, Value,
 };
@@ -71,9 +71,9 @@ impl Session<'_> {
                 None => self.op(&step.action, reply)?,
             }
             match (&step.action, result) {
-                (Action::Rollback, _) | (_, Err(_)) => self.end(Outcome::Aborted, turn)?,
-                (Action::Commit, Ok(_)) => self.end(Outcome::Committed, turn)?,
-                (Action::Sql(_), Ok(_)) if is_alone => self.end(Outcome::Committed, turn)?,
+                (ScriptAction::Rollback, _) | (_, Err(_)) => self.end(Outcome::Aborted, turn)?,
+                (ScriptAction::Commit, Ok(_)) => self.end(Outcome::Committed, turn)?,
+                (ScriptAction::Sql(_), Ok(_)) if is_alone => self.end(Outcome::Committed, turn)?,
                 _ => {}
             }
         }
@@ -95,22 +95,22 @@ impl Session<'_> {
         })
     }
 
-    fn op(&mut self, action: &Action, reply: Option<&Reply>) -> Result<(), SinkError> {
+    fn op(&mut self, action: &ScriptAction, reply: Option<&Reply>) -> Result<(), SinkError> {
         let name = |key: &usize| self.script.keys[*key].as_str().into();
         match (action, reply) {
-            (Action::Read(key), Some(Reply::Value(held))) => {
+            (ScriptAction::Read(key), Some(Reply::Value(held))) => {
                 let value = held.map_or(Value::Nil, Value::Int);
                 self.batch.op(&Op::Read { key: name(key), value: Some(value.as_ref()) })
             }
-            (Action::Write(key, value), _) => {
+            (ScriptAction::Write(key, value), _) => {
                 self.batch.op(&Op::Write { key: name(key), value: (*value).into() })
             }
-            (Action::Delete(key), _) => self.batch.op(&Op::Delete { key: name(key) }),
-            (Action::ReadList(key), Some(Reply::List(seen))) => {
+            (ScriptAction::Delete(key), _) => self.batch.op(&Op::Delete { key: name(key) }),
+            (ScriptAction::ReadList(key), Some(Reply::List(seen))) => {
                 let elements: Vec<_> = seen.iter().map(|element| (*element).into()).collect();
                 self.batch.op(&Op::ReadList { key: name(key), elements: Some(&elements) })
             }
-            (Action::Append(key, element), _) => {
+            (ScriptAction::Append(key, element), _) => {
                 self.batch.op(&Op::Append { key: name(key), element: (*element).into() })
             }
             _ => Ok(()),

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isolario_db::script::{Action, Reply, Script, ScriptRun, ScriptStep};
+use isolario_db::script::{Reply, Script, ScriptAction, ScriptRun, ScriptStep};
 use isolario_model::{Op, OpInput, RowInput, RowRef, SinkError, TupleParts, Value, ValueRef};
 use isolario_predicate::Predicate;
 
@@ -47,7 +47,7 @@ impl<'a> Rows<'a> {
         let mut rows = Rows { script, statements: Vec::new(), left: None };
         for (step, turn) in script.steps.iter().zip(&play.turns) {
             rows.statements.push(match (&step.action, &turn.result) {
-                (Action::Sql(text), Some(_)) => {
+                (ScriptAction::Sql(text), Some(_)) => {
                     Some(Statement::parse(text).map_err(|what| untold(step, &what))?)
                 }
                 _ => None,
@@ -80,7 +80,7 @@ impl<'a> Rows<'a> {
                 Some(Statement::RollbackTo) if *own => return Some(step),
                 Some(Statement::Nothing | Statement::RollbackTo | Statement::Select(_)) => {}
                 Some(_) => *own = true,
-                None if matches!(step.action, Action::Begin { .. }) => *own = false,
+                None if matches!(step.action, ScriptAction::Begin { .. }) => *own = false,
                 None => {}
             }
         }
@@ -377,7 +377,7 @@ mod tests {
         let play = ScriptRunner::new(&nodes).unwrap().play(&script).unwrap();
         let rows = Rows::new(&script, &play)?;
         let is_write =
-            |step: &ScriptStep| matches!(&step.action, Action::Sql(s) if !s.starts_with('S'));
+            |step: &ScriptStep| matches!(&step.action, ScriptAction::Sql(s) if !s.starts_with('S'));
         let at = script.steps.iter().rposition(is_write).unwrap();
         let reply = play.turns[at].result.as_ref().and_then(|result| result.as_ref().ok());
         rows.effect(at, reply).map(|effect| match effect {

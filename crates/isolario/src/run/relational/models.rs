@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use isolario_db::script::{Action, Script as Probe};
+use isolario_db::script::{Script as Probe, ScriptAction};
 use isolario_sql::{Part, Product, Schema, Script, Shape, StatementKind, kind_of};
 use isolario_workload::Rng;
 
@@ -114,13 +114,13 @@ fn shape(probe: &Probe) -> Shape {
         if matches!(probe.sessions[step.session].as_str(), "setup" | "finally") {
             continue;
         }
-        if matches!(step.action, Action::Begin { .. }) {
+        if matches!(step.action, ScriptAction::Begin { .. }) {
             txns.push((step.session, Vec::new()));
         }
         let part = match &step.action {
-            Action::Read(key) | Action::ReadList(key) => Some(Part::Read(*key)),
-            Action::Write(key, _) | Action::Append(key, _) => Some(Part::Write(*key)),
-            Action::Sql(sql) => statement(sql, &mut conditions),
+            ScriptAction::Read(key) | ScriptAction::ReadList(key) => Some(Part::Read(*key)),
+            ScriptAction::Write(key, _) | ScriptAction::Append(key, _) => Some(Part::Write(*key)),
+            ScriptAction::Sql(sql) => statement(sql, &mut conditions),
             _ => None,
         };
         let own = txns.iter_mut().rfind(|(session, _)| *session == step.session);
