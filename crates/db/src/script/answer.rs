@@ -17,7 +17,7 @@ pub struct Expected {
     /// It fails; with this code, if one is given.
     pub fails: Option<Option<String>>,
     /// It answers with one of these; with anything, if there are none.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<ExpectedAnswer>,
     /// The answers are those that must *not* come.
     pub negated: bool,
 }
@@ -25,7 +25,7 @@ pub struct Expected {
 /// An answer that a script speaks of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Answer {
+pub enum ExpectedAnswer {
     /// What a register holds.
     Value(RegisterValue),
     /// The elements of a list.
@@ -56,12 +56,12 @@ impl Expected {
     }
 }
 
-impl Answer {
+impl ExpectedAnswer {
     fn is(&self, reply: &Reply) -> bool {
         match (self, reply) {
-            (Answer::Value(value), Reply::Value(seen)) => value == seen,
-            (Answer::List(elements), Reply::List(seen)) => elements == seen,
-            (Answer::Rows(rows), Reply::Rows { rows: seen, .. }) => {
+            (ExpectedAnswer::Value(value), Reply::Value(seen)) => value == seen,
+            (ExpectedAnswer::List(elements), Reply::List(seen)) => elements == seen,
+            (ExpectedAnswer::Rows(rows), Reply::Rows { rows: seen, .. }) => {
                 let mut seen: Vec<Vec<String>> =
                     seen.iter().map(|row| row.iter().map(shown).collect()).collect();
                 let mut rows = rows.clone();
@@ -69,7 +69,7 @@ impl Answer {
                 seen.sort();
                 rows == seen
             }
-            (Answer::Count(count), Reply::Rows { rows, changed }) => {
+            (ExpectedAnswer::Count(count), Reply::Rows { rows, changed }) => {
                 *count == (*changed).max(rows.len() as u64)
             }
             _ => false,
@@ -99,18 +99,18 @@ pub(super) fn write_rows(f: &mut fmt::Formatter<'_>, rows: &[Vec<String>]) -> fm
     Ok(())
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for ExpectedAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Answer::Value(None) => f.write_str("nothing"),
-            Answer::Value(Some(value)) => write!(f, "{value}"),
-            Answer::List(elements) => {
+            ExpectedAnswer::Value(None) => f.write_str("nothing"),
+            ExpectedAnswer::Value(Some(value)) => write!(f, "{value}"),
+            ExpectedAnswer::List(elements) => {
                 let elements: Vec<_> = elements.iter().map(ToString::to_string).collect();
                 write!(f, "[{}]", elements.join(", "))
             }
-            Answer::Rows(rows) => write_rows(f, rows),
-            Answer::Count(1) => f.write_str("1 row"),
-            Answer::Count(count) => write!(f, "{count} rows"),
+            ExpectedAnswer::Rows(rows) => write_rows(f, rows),
+            ExpectedAnswer::Count(1) => f.write_str("1 row"),
+            ExpectedAnswer::Count(count) => write!(f, "{count} rows"),
         }
     }
 }

@@ -37,7 +37,7 @@ mod worker;
 
 use isolario_model::{AnomalyKind, Level};
 
-pub use answer::{Answer, Expected};
+pub use answer::{Expected, ExpectedAnswer};
 pub use parse::ScriptError;
 pub use play::{ScriptEvent, ScriptRun, ScriptRunner, StepResult};
 pub use worker::Reply;

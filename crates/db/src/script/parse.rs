@@ -2,7 +2,7 @@
 
 use isolario_model::{AnomalyKind, Level};
 
-use super::answer::{Answer, Expected};
+use super::answer::{Expected, ExpectedAnswer};
 use super::{Script, ScriptAction, ScriptFamily, ScriptStep};
 
 /// A script that cannot be played.
@@ -490,21 +490,21 @@ fn is_name(text: &str) -> bool {
 }
 
 /// An answer that this statement can give.
-fn answer(text: &str, action: &ScriptAction) -> Option<Answer> {
+fn answer(text: &str, action: &ScriptAction) -> Option<ExpectedAnswer> {
     match action {
         ScriptAction::Read(_) | ScriptAction::ReadList(_) => match text.strip_prefix('[') {
             Some(elements) => {
                 let elements = elements.strip_suffix(']')?.split([',', ' ']);
                 let elements = elements.filter(|element| !element.is_empty());
-                Some(Answer::List(elements.map(|e| e.parse().ok()).collect::<Option<_>>()?))
+                Some(ExpectedAnswer::List(elements.map(|e| e.parse().ok()).collect::<Option<_>>()?))
             }
-            None if text == "nothing" => Some(Answer::Value(None)),
-            None => text.parse().ok().map(|value| Answer::Value(Some(value))),
+            None if text == "nothing" => Some(ExpectedAnswer::Value(None)),
+            None => text.parse().ok().map(|value| ExpectedAnswer::Value(Some(value))),
         },
         ScriptAction::Sql(_) => match text.split_once(' ') {
-            Some(("no", "rows")) => Some(Answer::Rows(Vec::new())),
-            Some((count, "row" | "rows")) => count.parse().ok().map(Answer::Count),
-            _ => rows(text).map(Answer::Rows),
+            Some(("no", "rows")) => Some(ExpectedAnswer::Rows(Vec::new())),
+            Some((count, "row" | "rows")) => count.parse().ok().map(ExpectedAnswer::Count),
+            _ => rows(text).map(ExpectedAnswer::Rows),
         },
         _ => None,
     }
@@ -642,7 +642,7 @@ mod tests {
         let script = parse("T1: begin\nT1: read x --> [1, 2]\nT1: append x 3\nT1: commit");
         assert_eq!(script.family, ScriptFamily::Lists);
         assert_eq!(script.steps[1].action, ScriptAction::ReadList(0));
-        assert_eq!(script.steps[1].expected.answers, [Answer::List(vec![1, 2])]);
+        assert_eq!(script.steps[1].expected.answers, [ExpectedAnswer::List(vec![1, 2])]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use isolario_model::Value;
 
-use super::answer::{Answer, shown, write_rows};
+use super::answer::{ExpectedAnswer, shown, write_rows};
 use crate::database::{Access, Connection, Database, RegisterValue};
 use crate::error::{DbError, ErrorClass};
 use crate::sql::SqlConnection;
@@ -37,10 +37,10 @@ impl fmt::Display for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reply::Done => Ok(()),
-            Reply::Value(held) => Answer::Value(*held).fmt(f),
-            Reply::List(elements) => Answer::List(elements.clone()).fmt(f),
+            Reply::Value(held) => ExpectedAnswer::Value(*held).fmt(f),
+            Reply::List(elements) => ExpectedAnswer::List(elements.clone()).fmt(f),
             Reply::Rows { rows, changed } if rows.is_empty() && *changed > 0 => {
-                Answer::Count(*changed).fmt(f)
+                ExpectedAnswer::Count(*changed).fmt(f)
             }
             Reply::Rows { rows, .. } => {
                 let rows: Vec<Vec<String>> =
