@@ -11,7 +11,7 @@ use crate::error::DbError;
 /// What is to come of a step if all goes as written. A step of which nothing is said must succeed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Expected {
+pub struct Expectation {
     /// It has to wait for another session.
     pub waits: bool,
     /// It fails; with this code, if one is given.
@@ -36,10 +36,10 @@ pub enum ExpectedAnswer {
     Count(u64),
 }
 
-impl Expected {
+impl Expectation {
     /// Whether it says anything at all.
     pub fn is_silent(&self) -> bool {
-        *self == Expected::default()
+        *self == Expectation::default()
     }
 
     /// Whether that is what came of a step.
@@ -115,7 +115,7 @@ impl fmt::Display for ExpectedAnswer {
     }
 }
 
-impl fmt::Display for Expected {
+impl fmt::Display for Expectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if self.waits {

@@ -37,7 +37,7 @@ mod worker;
 
 use isolario_model::{AnomalyKind, Level};
 
-pub use answer::{Expected, ExpectedAnswer};
+pub use answer::{Expectation, ExpectedAnswer};
 pub use parse::ScriptError;
 pub use play::{ScriptEvent, ScriptRun, ScriptRunner, StepResult};
 pub use worker::Reply;
@@ -96,7 +96,7 @@ pub struct ScriptStep {
     /// What it does.
     pub action: ScriptAction,
     /// What is to come of it, if all goes as written.
-    pub expected: Expected,
+    pub expected: Expectation,
     /// Whether it is sent together with the step before it, not after that one's answer.
     pub together: bool,
 }

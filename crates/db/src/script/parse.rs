@@ -2,7 +2,7 @@
 
 use isolario_model::{AnomalyKind, Level};
 
-use super::answer::{Expected, ExpectedAnswer};
+use super::answer::{Expectation, ExpectedAnswer};
 use super::{Script, ScriptAction, ScriptFamily, ScriptStep};
 
 /// A script that cannot be played.
@@ -196,13 +196,19 @@ impl Parser {
         self.place(session, &action)?;
         let expected = match expected {
             Some(text) => self.expected(text, &action)?,
-            None => Expected::default(),
+            None => Expectation::default(),
         };
         self.push(session, action, expected, is_together);
         Ok(())
     }
 
-    fn push(&mut self, session: usize, action: ScriptAction, expected: Expected, together: bool) {
+    fn push(
+        &mut self,
+        session: usize,
+        action: ScriptAction,
+        expected: Expectation,
+        together: bool,
+    ) {
         let line = self.line;
         self.script.steps.push(ScriptStep { line, session, action, expected, together });
     }
@@ -257,7 +263,7 @@ impl Parser {
             (_, None) if by_itself => {
                 self.open[session] = Some(self.script.steps.len());
                 let begin = ScriptAction::Begin { node: 0, writes: false };
-                self.push(session, begin, Expected::default(), false);
+                self.push(session, begin, Expectation::default(), false);
                 Ok(())
             }
             (_, None) => Err(self.wrong(
@@ -342,8 +348,8 @@ impl Parser {
         }
     }
 
-    fn expected(&self, text: &str, action: &ScriptAction) -> Result<Expected, ScriptError> {
-        let mut expected = Expected::default();
+    fn expected(&self, text: &str, action: &ScriptAction) -> Result<Expectation, ScriptError> {
+        let mut expected = Expectation::default();
         let mut rest = text;
         if let Some(after) = rest.strip_prefix("waits") {
             expected.waits = true;
@@ -422,7 +428,7 @@ impl Parser {
             let last = self.script.steps.iter().rposition(|step| step.session == session);
             let at = last.map_or(0, |last| last + 1);
             let line = self.script.steps[at - 1].line;
-            let (action, expected) = (ScriptAction::Commit, Expected::default());
+            let (action, expected) = (ScriptAction::Commit, Expectation::default());
             self.script
                 .steps
                 .insert(at, ScriptStep { line, session, action, expected, together: false });
