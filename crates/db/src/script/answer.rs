@@ -43,7 +43,7 @@ impl Expectation {
     }
 
     /// Whether that is what came of a step.
-    pub fn is_met(&self, waited: bool, result: &Result<Reply, DbError>) -> bool {
+    pub fn is_satisfied_by(&self, waited: bool, result: &Result<Reply, DbError>) -> bool {
         let came = match (&self.fails, result) {
             (Some(code), Err(error)) => code.is_none() || *code == error.code,
             (None, Ok(reply)) => {

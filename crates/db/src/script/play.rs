@@ -85,7 +85,7 @@ impl ScriptRun {
     pub fn surprises<'a>(&'a self, script: &'a Script) -> impl Iterator<Item = usize> + 'a {
         let steps = script.steps.iter().zip(&self.turns).enumerate();
         steps.filter_map(|(at, (step, turn))| match &turn.result {
-            Some(result) if step.expected.is_met(turn.waited, result) => None,
+            Some(result) if step.expected.is_satisfied_by(turn.waited, result) => None,
             _ => Some(at),
         })
     }
