@@ -150,7 +150,7 @@ impl ScriptAction {
 
 impl Script {
     /// A step as the script has it: `read x`.
-    pub fn words(&self, action: &ScriptAction) -> String {
+    pub fn action_text(&self, action: &ScriptAction) -> String {
         let key = |key: &usize| self.keys.get(*key).map_or("?", String::as_str);
         match action {
             ScriptAction::Begin { node: 0, .. } => "begin".to_owned(),

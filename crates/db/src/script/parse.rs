@@ -592,7 +592,7 @@ mod tests {
             .steps
             .iter()
             .map(|step| {
-                format!("{} {} {}", step.session, script.words(&step.action), step.expected)
+                format!("{} {} {}", step.session, script.action_text(&step.action), step.expected)
             })
             .collect();
         assert_eq!(
@@ -621,7 +621,8 @@ mod tests {
     fn what_comes_finally_comes_after_all_transactions() {
         let script =
             parse("setup: write x 1\nT1: begin\nT1: write x 2\nT1: commit\nfinally: read x --> 2");
-        let words: Vec<_> = script.steps.iter().map(|step| script.words(&step.action)).collect();
+        let words: Vec<_> =
+            script.steps.iter().map(|step| script.action_text(&step.action)).collect();
         assert_eq!(
             words,
             [

@@ -37,7 +37,7 @@ pub(super) fn of(script: &Script, play: &ScriptRun) -> Transcript {
 }
 
 fn words(script: &Script, step: usize) -> String {
-    script.words(&script.steps[step].action)
+    script.action_text(&script.steps[step].action)
 }
 
 /// What came of a step, and what should have.
