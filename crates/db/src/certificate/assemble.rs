@@ -13,7 +13,7 @@ use isolario_model::{
 };
 
 use super::visibility::{Disorder, Visibility, Words};
-use super::{Commit, Log, Snapshots};
+use super::{Commit, CommitLog, Snapshots};
 use crate::run::StateReport;
 use crate::table::TABLE;
 
@@ -252,7 +252,7 @@ impl<'h> Clients<'h> {
 /// Makes a certificate of a history from a log, and from what clients were told.
 pub fn assemble(
     history: &History,
-    log: &Log,
+    log: &CommitLog,
     sightings: &[StateReport],
 ) -> Result<Certificate, Misfit> {
     let clients = Clients::new(history);
@@ -323,7 +323,7 @@ fn start_stamp(shown: u64) -> Stamp {
 /// own number, if the client was told.
 fn owners(
     clients: &Clients<'_>,
-    log: &Log,
+    log: &CommitLog,
     sightings: &[StateReport],
 ) -> Result<Vec<TxnId>, Misfit> {
     let named = |sighting: &StateReport| clients.names.get(&sighting.name).copied();
@@ -354,7 +354,7 @@ fn owners(
 }
 
 /// The log has all that clients committed and read, and nothing else of theirs.
-fn nothing_is_lost(clients: &Clients<'_>, log: &Log, owners: &[TxnId]) -> Result<(), Misfit> {
+fn nothing_is_lost(clients: &Clients<'_>, log: &CommitLog, owners: &[TxnId]) -> Result<(), Misfit> {
     let (mut logged, mut versions) = (BTreeMap::new(), BTreeSet::new());
     for (commit, txn) in log.commits.iter().zip(owners) {
         for change in &commit.changes {
@@ -425,7 +425,7 @@ impl Certificate {
     /// The transactions of a log, with the moments of their commits.
     fn of_commits(
         history: &History,
-        log: &Log,
+        log: &CommitLog,
         owners: &[TxnId],
         moments: impl Iterator<Item = Stamp>,
     ) -> Certificate {
@@ -452,7 +452,7 @@ impl Certificate {
         &mut self,
         history: &History,
         txn: TxnId,
-        log: &Log,
+        log: &CommitLog,
         of_op: &HashMap<(i64, usize), Stamp>,
     ) {
         let Some(ValueRef::Int(name)) = history.txn_name(txn) else { return };

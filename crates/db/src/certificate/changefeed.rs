@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use isolario_model::Stamp;
 use serde::Deserialize;
 
-use super::{Change, Log};
+use super::{Change, CommitLog};
 
 /// Reads messages one after the other. They come at least once, and those of different rows in any order.
 #[derive(Default)]
@@ -54,9 +54,9 @@ impl Decoder {
     }
 
     /// What came up to a moment.
-    pub(crate) fn log(self, end: Stamp) -> Log {
+    pub(crate) fn log(self, end: Stamp) -> CommitLog {
         let versions = self.versions.into_iter().filter(|((at, _), _)| *at <= end);
-        Log::of_versions(
+        CommitLog::of_versions(
             versions.map(|((at, row), after)| (at, Change { row, before: None, after })),
         )
     }

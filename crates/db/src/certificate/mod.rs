@@ -1,6 +1,6 @@
 //! Version certificates: what a database itself says about a run, from its own log.
 //!
-//! A [`Capture`] is started before the clients and stopped after them. It gives a [`Log`]: the changes
+//! A [`Capture`] is started before the clients and stopped after them. It gives a [`CommitLog`]: the changes
 //! of every transaction that committed, in the order of the log. The clients bring
 //! [sightings](crate::StateReport): which state an operation saw, in the database's words. [`assemble`]
 //! puts the two together with the history: who committed at which place, in which order the versions
@@ -32,13 +32,13 @@ pub use assemble::{Certificate, Misfit, assemble};
 pub trait Capture: Send {
     /// Ends it: reads the log, and removes what was made for it, also if something goes wrong. All
     /// clients are gone.
-    fn stop(self: Box<Self>) -> Result<Log, DbError>;
+    fn stop(self: Box<Self>) -> Result<CommitLog, DbError>;
 }
 
 /// What a database's log says about the table of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Log {
+pub struct CommitLog {
     /// The transactions that committed and changed the table, in the order of the log.
     pub commits: Vec<Commit>,
     /// How clients name the states that they saw.
@@ -50,18 +50,18 @@ pub struct Log {
     pub promised: Option<Level>,
 }
 
-impl Log {
+impl CommitLog {
     /// A log that tells when versions came, and not which transactions wrote them.
     #[cfg(any(feature = "mysql", feature = "postgres"))]
-    pub(crate) fn of_versions(versions: impl Iterator<Item = (Stamp, Change)>) -> Log {
+    pub(crate) fn of_versions(versions: impl Iterator<Item = (Stamp, Change)>) -> CommitLog {
         let commit = |(at, change)| Commit { number: 0, at: Some(at), changes: vec![change] };
-        Log { commits: versions.map(commit).collect(), ..Log::default() }
+        CommitLog { commits: versions.map(commit).collect(), ..CommitLog::default() }
     }
 
     /// Without the names of snapshots and the order of transactions: the order of versions alone.
     #[must_use]
-    pub fn without_order(self) -> Log {
-        Log { snapshots: Snapshots::None, promised: None, ..self }
+    pub fn without_order(self) -> CommitLog {
+        CommitLog { snapshots: Snapshots::None, promised: None, ..self }
     }
 }
 
@@ -90,10 +90,10 @@ pub struct Change {
 
 /// Where the logs of the nodes of a cluster first differ, in words: all nodes have to apply the same
 /// changes in the same order.
-pub fn difference(logs: &[Log]) -> Option<String> {
+pub fn difference(logs: &[CommitLog]) -> Option<String> {
     let (first, others) = logs.split_first()?;
     others.iter().enumerate().find_map(|(number, other)| {
-        let changes = |log: &'_ Log, at: usize| log.commits.get(at).map(|commit| commit.changes.clone());
+        let changes = |log: &'_ CommitLog, at: usize| log.commits.get(at).map(|commit| commit.changes.clone());
         let length = first.commits.len().max(other.commits.len());
         let at = (0..length).find(|at| changes(first, *at) != changes(other, *at))?;
         let words = |log| changes(log, at).map_or_else(|| "nothing more".to_owned(), |it| told(&it));
@@ -144,7 +144,8 @@ mod tests {
             at: None,
             changes: vec![Change { row, before: None, after }],
         };
-        let log = |commits: &[Commit]| Log { commits: commits.to_vec(), ..Log::default() };
+        let log =
+            |commits: &[Commit]| CommitLog { commits: commits.to_vec(), ..CommitLog::default() };
         let [one, two, gone] = [commit(5, 1, Some(10)), commit(9, 2, Some(20)), commit(9, 2, None)];
         // Each node has places of its own.
         let elsewhere = Commit { number: 70, ..one.clone() };

@@ -13,7 +13,7 @@ use mysql::prelude::Queryable;
 use super::errors::classify;
 use super::{MySql, SNAPSHOT_ISOLATION};
 use crate::certificate::binlog::{Decoder, place_of};
-use crate::certificate::{Capture, Log, Snapshots};
+use crate::certificate::{Capture, CommitLog, Snapshots};
 use crate::error::DbError;
 use crate::remote::{Site, Stage};
 use crate::tls::Mode;
@@ -116,7 +116,7 @@ fn command(site: &Site) -> Command {
 
 impl Capture for Binlog {
     /// Over a connection of its own: a server that was restarted still has its log.
-    fn stop(self: Box<Self>) -> Result<Log, DbError> {
+    fn stop(self: Box<Self>) -> Result<CommitLog, DbError> {
         let end = self.mysql.line().and_then(|mut conn| {
             self.mysql.catch_up(&mut conn)?;
             place(&mut conn)
@@ -131,7 +131,7 @@ impl Capture for Binlog {
                 "{PROGRAM} did not read the binary log up to its end, {position} of {file}"
             )));
         }
-        Ok(Log {
+        Ok(CommitLog {
             commits: decoder.commits,
             snapshots: Snapshots::Positions,
             // They find the newest rows.

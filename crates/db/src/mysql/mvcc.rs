@@ -11,7 +11,7 @@ use ureq::Agent;
 use super::errors::classify;
 use super::{MySql, REPEATABLE_READ, batch};
 use crate::certificate::mvcc::versions;
-use crate::certificate::{Capture, Log, Snapshots};
+use crate::certificate::{Capture, CommitLog, Snapshots};
 use crate::error::DbError;
 use crate::remote::Stage;
 use crate::table::TABLE;
@@ -57,7 +57,7 @@ impl Storage {
 }
 
 impl Capture for Storage {
-    fn stop(mut self: Box<Self>) -> Result<Log, DbError> {
+    fn stop(mut self: Box<Self>) -> Result<CommitLog, DbError> {
         let failed = |error| classify(error, Stage::Connect);
         self.mysql.line()?.query_drop(READ_ALL).map_err(failed)?;
         let database = &self.mysql.site.address.path;
@@ -69,12 +69,12 @@ impl Capture for Storage {
         }
         self.reader.query_drop("ROLLBACK").map_err(failed)?;
         let is_snapshot = self.mysql.site.isolation == REPEATABLE_READ;
-        Ok(Log {
+        Ok(CommitLog {
             snapshots: if is_snapshot { Snapshots::Starts } else { Snapshots::None },
             // They find the newest rows.
             writes_see_snapshots: false,
             promised: None,
-            ..Log::of_versions(found.into_iter())
+            ..CommitLog::of_versions(found.into_iter())
         })
     }
 }

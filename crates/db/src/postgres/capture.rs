@@ -10,7 +10,7 @@ use isolario_model::Level;
 
 use super::{Line, Postgres};
 use crate::certificate::pgoutput::Decoder;
-use crate::certificate::{Capture, Commit, Log, Snapshots};
+use crate::certificate::{Capture, Commit, CommitLog, Snapshots};
 use crate::error::DbError;
 use crate::remote::{OURS, Stage};
 use crate::table::TABLE;
@@ -131,7 +131,7 @@ impl Slot {
         let _ = self.line.batch(Stage::Connect, &drop);
     }
 
-    fn read(&self) -> Result<Log, DbError> {
+    fn read(&self) -> Result<CommitLog, DbError> {
         self.wait_for_the_last()?;
         // Whatever committed without waiting for the disk is there when this is.
         self.line.batch(
@@ -160,7 +160,7 @@ impl Slot {
             .commits
             .into_iter()
             .map(|commit| Commit { number: whole_number(commit.number, last), ..commit });
-        Ok(Log {
+        Ok(CommitLog {
             commits: commits.collect(),
             snapshots: Snapshots::InProgress,
             // At read committed they look at the newest version of a row once more.
@@ -191,7 +191,7 @@ impl Slot {
 }
 
 impl Capture for Slot {
-    fn stop(self: Box<Self>) -> Result<Log, DbError> {
+    fn stop(self: Box<Self>) -> Result<CommitLog, DbError> {
         let log = self.read();
         match log {
             Err(error) if error.disconnected => Err(self.lost(&error)),

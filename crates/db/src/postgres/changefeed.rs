@@ -17,7 +17,7 @@ use super::errors::classify;
 use super::session::first_text;
 use super::{Line, Postgres, SERIALIZABLE};
 use crate::certificate::changefeed::{Decoder, timestamp};
-use crate::certificate::{Capture, Log, Snapshots};
+use crate::certificate::{Capture, CommitLog, Snapshots};
 use crate::error::DbError;
 use crate::remote::Stage;
 use crate::table::TABLE;
@@ -68,10 +68,10 @@ fn now(line: &Line) -> Result<(String, Stamp), DbError> {
 }
 
 impl Capture for Feed {
-    fn stop(self: Box<Self>) -> Result<Log, DbError> {
+    fn stop(self: Box<Self>) -> Result<CommitLog, DbError> {
         let (_, end) = now(&self.postgres.server.line()?)?;
         let is_serializable = self.postgres.server.site.isolation == SERIALIZABLE;
-        Ok(Log {
+        Ok(CommitLog {
             // Serializable transactions read, and write, as of their commit.
             snapshots: if is_serializable { Snapshots::Commits } else { Snapshots::None },
             writes_see_snapshots: is_serializable,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use isolario_check::CheckOptions;
-use isolario_db::certificate::{Certificate, Change, Commit, Log, Misfit, assemble};
+use isolario_db::certificate::{Certificate, Change, Commit, CommitLog, Misfit, assemble};
 use isolario_db::{
     Access, Control, Database, DbUrl, RunPlan, Settings, StateReport, TableResult, open, run,
 };
@@ -30,7 +30,7 @@ const ATTEMPTS: u32 = 4;
 /// A run with everything that a certificate is made of.
 struct Captured {
     history: History,
-    log: Log,
+    log: CommitLog,
     sightings: Vec<StateReport>,
 }
 

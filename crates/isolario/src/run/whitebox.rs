@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use isolario_check::{CheckOptions, Checker, is_decided_by_promise};
-use isolario_db::certificate::{Capture, Certificate, Log, assemble, difference};
+use isolario_db::certificate::{Capture, Certificate, CommitLog, assemble, difference};
 use isolario_db::{DbError, StateReport};
 use isolario_formats::{self as formats, OutputTarget as File, Source, version_order};
 use isolario_model::{
@@ -31,7 +31,12 @@ pub(super) enum Begun {
 
 /// What was captured when the clients had gone.
 pub(super) enum Captured {
-    Log { log: Log, disagreement: Option<String>, sightings: Vec<StateReport>, took: Duration },
+    Log {
+        log: CommitLog,
+        disagreement: Option<String>,
+        sightings: Vec<StateReport>,
+        took: Duration,
+    },
     Told(Level),
     Failed(String),
 }
@@ -135,7 +140,7 @@ const GALERA: &str = "galera";
 
 /// The log of a cluster. Snapshots are places in the log of the node that tells them, and no order is
 /// promised for all nodes: neither counts where there are several.
-fn of_cluster(mut logs: Vec<Log>) -> (Log, Option<String>) {
+fn of_cluster(mut logs: Vec<CommitLog>) -> (CommitLog, Option<String>) {
     let disagreement = difference(&logs);
     let is_alone = logs.len() == 1;
     let log = logs.swap_remove(0);
@@ -283,7 +288,7 @@ pub fn examine_own_word_again(
 /// The certificate, the history with what it adds, and the order of versions as `check` would read it.
 fn certify(
     history: &History,
-    log: &Log,
+    log: &CommitLog,
     sightings: &[StateReport],
     directory: &Directory,
 ) -> Result<(Certificate, History, version_order::VersionStatements), String> {

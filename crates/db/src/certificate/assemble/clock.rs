@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use isolario_model::{Outcome, Stamp, TxnId};
 
 use super::{Certificate, Clients, Misfit, is_committed, nothing_is_lost};
-use crate::certificate::{Change, Commit, Log, Snapshots};
+use crate::certificate::{Change, Commit, CommitLog, Snapshots};
 
 /// Makes a certificate from such a log.
-pub(super) fn assemble(clients: &Clients<'_>, log: &Log) -> Result<Certificate, Misfit> {
+pub(super) fn assemble(clients: &Clients<'_>, log: &CommitLog) -> Result<Certificate, Misfit> {
     let (log, owners) = by_transaction(clients, log)?;
     nothing_is_lost(clients, &log, &owners)?;
     one_at_a_time(&log.commits)?;
@@ -50,7 +50,10 @@ fn just_before(at: Stamp) -> Stamp {
 }
 
 /// Puts the changes of each transaction together, in the order of their moments.
-fn by_transaction(clients: &Clients<'_>, log: &Log) -> Result<(Log, Vec<TxnId>), Misfit> {
+fn by_transaction(
+    clients: &Clients<'_>,
+    log: &CommitLog,
+) -> Result<(CommitLog, Vec<TxnId>), Misfit> {
     let deleters = Deleters::of(clients);
     let mut moments: BTreeMap<TxnId, Stamp> = BTreeMap::new();
     let mut changes: BTreeMap<(Stamp, TxnId), Vec<Change>> = BTreeMap::new();
@@ -80,7 +83,7 @@ fn by_transaction(clients: &Clients<'_>, log: &Log) -> Result<(Log, Vec<TxnId>),
         .into_iter()
         .map(|((at, _), changes)| Commit { number: 0, at: Some(at), changes })
         .collect();
-    Ok((Log { commits, ..log.clone() }, owners))
+    Ok((CommitLog { commits, ..log.clone() }, owners))
 }
 
 fn moment(Stamp { physical, logical }: Stamp) -> String {
@@ -188,13 +191,13 @@ mod tests {
         committed.collect()
     }
 
-    fn log(messages: &[(String, String)]) -> Log {
+    fn log(messages: &[(String, String)]) -> CommitLog {
         let mut decoder = Decoder::default();
         for (key, value) in messages {
             decoder.take(Some(key.as_bytes()), value.as_bytes()).unwrap();
         }
         let end = Stamp { physical: u64::MAX, logical: 0 };
-        Log {
+        CommitLog {
             snapshots: Snapshots::Commits,
             writes_see_snapshots: true,
             promised: Some(Level::Serializable),
@@ -266,8 +269,8 @@ mod tests {
         batch.build().unwrap()
     }
 
-    fn versions(of_row: &[(u64, Option<i64>)]) -> Log {
-        Log::of_versions(of_row.iter().map(|(physical, after)| {
+    fn versions(of_row: &[(u64, Option<i64>)]) -> CommitLog {
+        CommitLog::of_versions(of_row.iter().map(|(physical, after)| {
             (
                 Stamp { physical: *physical, logical: 0 },
                 Change { row: 1, before: None, after: *after },

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{Stamp, TxnId};
 
-use super::{Certificate, Clients, Log, Misfit, words};
+use super::{Certificate, Clients, CommitLog, Misfit, words};
 use crate::run::StateReport;
 
 /// The versions of each row, with the moments of their commits, in their order; a deletion is none.
@@ -14,7 +14,7 @@ type Versions = BTreeMap<i64, Vec<(Stamp, Option<i64>)>>;
 /// Tells how many there were.
 pub(super) fn agree(
     clients: &Clients<'_>,
-    log: &Log,
+    log: &CommitLog,
     owners: &[TxnId],
     certificate: &Certificate,
     sightings: &[StateReport],
@@ -41,7 +41,7 @@ pub(super) fn agree(
     Ok(count)
 }
 
-fn in_order(log: &Log, owners: &[TxnId], certificate: &Certificate) -> Versions {
+fn in_order(log: &CommitLog, owners: &[TxnId], certificate: &Certificate) -> Versions {
     let mut versions = Versions::new();
     for (commit, txn) in log.commits.iter().zip(owners) {
         let Some(at) = certificate.commits[txn.index()] else { continue };
