@@ -13,7 +13,7 @@ use isolario_model::{
 };
 
 use super::visibility::{Disorder, Visibility, Words};
-use super::{Commit, CommitLog, Snapshots};
+use super::{CommitLog, LoggedCommit, Snapshots};
 use crate::run::StateReport;
 use crate::table::TABLE;
 
@@ -333,7 +333,7 @@ fn owners(
         .filter_map(|sighting| Some((sighting.mark?, named(sighting)?)))
         .collect();
     let writer = |version| clients.writers.get(&version).or(by_mark.get(&version)).copied();
-    let owner = |commit: &Commit| {
+    let owner = |commit: &LoggedCommit| {
         let mut found = by_number.get(&commit.number).copied();
         for change in &commit.changes {
             let Some(version) = change.after else { continue };
@@ -409,7 +409,7 @@ fn words(version: Option<i64>, nothing: &str) -> String {
 }
 
 /// Versions of a row become visible in the order of the log.
-fn in_log_order(commits: &[Commit], places: &[u64]) -> Result<(), Misfit> {
+fn in_log_order(commits: &[LoggedCommit], places: &[u64]) -> Result<(), Misfit> {
     let mut last: HashMap<i64, u64> = HashMap::new();
     for (commit, place) in commits.iter().zip(places) {
         for change in &commit.changes {

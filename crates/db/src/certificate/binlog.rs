@@ -1,7 +1,7 @@
 //! MariaDB's binary log as `mariadb-binlog --base64-output=DECODE-ROWS -v` prints it: only what says
 //! which rows of our table changed.
 
-use super::{Change, Commit};
+use super::{Change, LoggedCommit};
 use crate::table::TABLE;
 
 /// The columns of our table, by their numbers from 1.
@@ -20,7 +20,7 @@ pub(crate) struct Decoder {
     open: Vec<Change>,
     row: Option<Row>,
     /// What has committed.
-    pub(crate) commits: Vec<Commit>,
+    pub(crate) commits: Vec<LoggedCommit>,
 }
 
 /// A row that is being read.
@@ -79,7 +79,7 @@ impl Decoder {
         } else if line.starts_with("COMMIT") {
             let changes = std::mem::take(&mut self.open);
             if !changes.is_empty() {
-                self.commits.push(Commit { number: self.position(), at: None, changes });
+                self.commits.push(LoggedCommit { number: self.position(), at: None, changes });
             }
         } else if line.starts_with("ROLLBACK") {
             self.open.clear();
@@ -204,7 +204,7 @@ ROLLBACK /* added by mysqlbinlog */;
             change(561, Some(55174), None),
         ];
         let number = place_of("binlog.000002", 902).unwrap();
-        assert_eq!(decoder.commits, [Commit { number, at: None, changes }]);
+        assert_eq!(decoder.commits, [LoggedCommit { number, at: None, changes }]);
         assert_eq!(decoder.position(), place_of("binlog.000003", 400).unwrap());
     }
 }

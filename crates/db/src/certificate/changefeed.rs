@@ -76,7 +76,7 @@ pub(crate) fn timestamp(decimal: &str) -> Option<Stamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::Commit;
+    use crate::certificate::LoggedCommit;
 
     #[test]
     fn a_moment_is_a_decimal_number() {
@@ -109,7 +109,7 @@ mod tests {
         }
         assert!(decoder.take(Some(b"[\"x\"]"), delete.as_bytes()).is_err());
 
-        let commit = |at: &str, row, after| Commit {
+        let commit = |at: &str, row, after| LoggedCommit {
             number: 0,
             at: timestamp(at),
             changes: vec![Change { row, before: None, after }],

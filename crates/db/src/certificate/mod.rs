@@ -40,7 +40,7 @@ pub trait Capture: Send {
 #[non_exhaustive]
 pub struct CommitLog {
     /// The transactions that committed and changed the table, in the order of the log.
-    pub commits: Vec<Commit>,
+    pub commits: Vec<LoggedCommit>,
     /// How clients name the states that they saw.
     pub snapshots: Snapshots,
     /// Whether updates and deletes by predicate see a snapshot. Where they work on the newest rows
@@ -54,7 +54,7 @@ impl CommitLog {
     /// A log that tells when versions came, and not which transactions wrote them.
     #[cfg(any(feature = "mysql", feature = "postgres"))]
     pub(crate) fn of_versions(versions: impl Iterator<Item = (Stamp, Change)>) -> CommitLog {
-        let commit = |(at, change)| Commit { number: 0, at: Some(at), changes: vec![change] };
+        let commit = |(at, change)| LoggedCommit { number: 0, at: Some(at), changes: vec![change] };
         CommitLog { commits: versions.map(commit).collect(), ..CommitLog::default() }
     }
 
@@ -67,7 +67,7 @@ impl CommitLog {
 
 /// A transaction in a log; where the log does not tell which changes belong together, a part of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Commit {
+pub struct LoggedCommit {
     /// Its number: what [`Snapshots`] speak of.
     pub number: u64,
     /// When it took effect, by the clock whose timestamps clients are told, too. It is the order of
@@ -139,16 +139,18 @@ mod tests {
 
     #[test]
     fn the_first_difference_of_two_logs_is_told() {
-        let commit = |number, row, after| Commit {
+        let commit = |number, row, after| LoggedCommit {
             number,
             at: None,
             changes: vec![Change { row, before: None, after }],
         };
-        let log =
-            |commits: &[Commit]| CommitLog { commits: commits.to_vec(), ..CommitLog::default() };
+        let log = |commits: &[LoggedCommit]| CommitLog {
+            commits: commits.to_vec(),
+            ..CommitLog::default()
+        };
         let [one, two, gone] = [commit(5, 1, Some(10)), commit(9, 2, Some(20)), commit(9, 2, None)];
         // Each node has places of its own.
-        let elsewhere = Commit { number: 70, ..one.clone() };
+        let elsewhere = LoggedCommit { number: 70, ..one.clone() };
         let same = [log(&[one.clone(), two.clone()]), log(&[elsewhere, two.clone()])];
         assert_eq!(difference(&same), None);
         let swapped = log(&[two.clone(), one.clone()]);

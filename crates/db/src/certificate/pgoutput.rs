@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Change, Commit};
+use super::{Change, LoggedCommit};
 use crate::table::TABLE;
 
 /// Where the columns of our table are.
@@ -18,9 +18,9 @@ struct Columns {
 pub(crate) struct Decoder {
     /// The relations that are our table, by number.
     ours: BTreeMap<u32, Columns>,
-    open: Option<Commit>,
+    open: Option<LoggedCommit>,
     /// What has committed.
-    pub(crate) commits: Vec<Commit>,
+    pub(crate) commits: Vec<LoggedCommit>,
 }
 
 /// What is wrong with a message.
@@ -36,7 +36,7 @@ impl Decoder {
             b'B' => {
                 bytes.skip(16)?;
                 let number = u64::from(bytes.u32()?);
-                self.open = Some(Commit { number, ..Commit::default() });
+                self.open = Some(LoggedCommit { number, ..LoggedCommit::default() });
             }
             b'C' => {
                 let commit = self.open.take().ok_or(Malformed("an end without a beginning"))?;
@@ -202,7 +202,7 @@ mod tests {
         message
     }
 
-    fn decoded(messages: &[Vec<u8>]) -> Result<Vec<Commit>, Malformed> {
+    fn decoded(messages: &[Vec<u8>]) -> Result<Vec<LoggedCommit>, Malformed> {
         let mut decoder = Decoder::default();
         messages.iter().try_for_each(|message| decoder.take(message))?;
         Ok(decoder.commits)
@@ -223,7 +223,7 @@ mod tests {
         let change = |before, after| Change { row: 3, before, after };
         let changes =
             vec![change(None, Some(10)), change(Some(10), Some(11)), change(Some(11), None)];
-        assert_eq!(commits.unwrap(), [Commit { number: 8, at: None, changes }]);
+        assert_eq!(commits.unwrap(), [LoggedCommit { number: 8, at: None, changes }]);
     }
 
     #[test]

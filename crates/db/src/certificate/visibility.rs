@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Commit, Snapshots};
+use super::{LoggedCommit, Snapshots};
 
 /// A snapshot in the database's words, and the number of the transaction that has it.
 pub(super) type Words<'s> = (&'s str, Option<u64>);
@@ -37,7 +37,7 @@ pub(super) enum Disorder {
 
 impl Visibility {
     pub(super) fn new<'s>(
-        commits: &[Commit],
+        commits: &[LoggedCommit],
         rule: Snapshots,
         snapshots: impl Iterator<Item = Words<'s>>,
     ) -> Result<Visibility, Disorder> {
@@ -56,13 +56,13 @@ impl Visibility {
     }
 }
 
-fn in_order(commits: &[Commit]) -> Vec<u64> {
+fn in_order(commits: &[LoggedCommit]) -> Vec<u64> {
     (1..=commits.len() as u64).collect()
 }
 
 /// The log is the order, and a snapshot is a place in it.
 fn by_position<'s>(
-    commits: &[Commit],
+    commits: &[LoggedCommit],
     snapshots: impl Iterator<Item = Words<'s>>,
 ) -> Result<Visibility, Disorder> {
     let mut shown = BTreeMap::new();
@@ -121,7 +121,7 @@ impl ByNumber {
 }
 
 fn by_chain<'s>(
-    commits: &[Commit],
+    commits: &[LoggedCommit],
     snapshots: impl Iterator<Item = Words<'s>>,
 ) -> Result<Visibility, Disorder> {
     let mut distinct: Vec<Words<'_>> = snapshots.collect();
@@ -177,8 +177,11 @@ fn by_chain<'s>(
 mod tests {
     use super::*;
 
-    fn commits(numbers: &[u64]) -> Vec<Commit> {
-        numbers.iter().map(|number| Commit { number: *number, ..Commit::default() }).collect()
+    fn commits(numbers: &[u64]) -> Vec<LoggedCommit> {
+        numbers
+            .iter()
+            .map(|number| LoggedCommit { number: *number, ..LoggedCommit::default() })
+            .collect()
     }
 
     fn chain(numbers: &[u64], snapshots: &[&str]) -> Result<Visibility, Disorder> {

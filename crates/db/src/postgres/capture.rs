@@ -10,7 +10,7 @@ use isolario_model::Level;
 
 use super::{Line, Postgres};
 use crate::certificate::pgoutput::Decoder;
-use crate::certificate::{Capture, Commit, CommitLog, Snapshots};
+use crate::certificate::{Capture, CommitLog, LoggedCommit, Snapshots};
 use crate::error::DbError;
 use crate::remote::{OURS, Stage};
 use crate::table::TABLE;
@@ -159,7 +159,7 @@ impl Slot {
         let commits = decoder
             .commits
             .into_iter()
-            .map(|commit| Commit { number: whole_number(commit.number, last), ..commit });
+            .map(|commit| LoggedCommit { number: whole_number(commit.number, last), ..commit });
         Ok(CommitLog {
             commits: commits.collect(),
             snapshots: Snapshots::InProgress,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use isolario_check::CheckOptions;
-use isolario_db::certificate::{Certificate, Change, Commit, CommitLog, Misfit, assemble};
+use isolario_db::certificate::{Certificate, Change, CommitLog, LoggedCommit, Misfit, assemble};
 use isolario_db::{
     Access, Control, Database, DbUrl, RunPlan, Settings, StateReport, TableResult, open, run,
 };
@@ -303,7 +303,7 @@ fn mariadb_tells_the_order_of_commits_and_the_snapshots_of_transactions() {
 fn a_log_that_does_not_fit_makes_no_certificate() {
     let servers = start(Kind::Postgres);
     let run = captured(servers.url(), "serializable", &workload(), 300);
-    let with = |change: &dyn Fn(&mut Vec<Commit>)| {
+    let with = |change: &dyn Fn(&mut Vec<LoggedCommit>)| {
         let mut log = run.log.clone();
         change(&mut log.commits);
         assemble(&run.history, &log, &run.sightings).unwrap_err()
@@ -316,7 +316,8 @@ fn a_log_that_does_not_fit_makes_no_certificate() {
     let found = with(&|commits| commits[0].changes.push(stranger));
     assert_eq!(found, Misfit::Stranger { row: 1, version: i64::MAX });
     let number = u64::MAX;
-    let delete = Commit { number, at: None, changes: vec![Change { after: None, ..stranger }] };
+    let delete =
+        LoggedCommit { number, at: None, changes: vec![Change { after: None, ..stranger }] };
     let found = with(&|commits| commits.push(delete.clone()));
     assert_eq!(found, Misfit::StrangeDelete { number, row: 1 });
     let several = run.log.commits.iter().position(|commit| commit.changes.len() > 1).unwrap();

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use isolario_model::{Outcome, Stamp, TxnId};
 
 use super::{Certificate, Clients, Misfit, is_committed, nothing_is_lost};
-use crate::certificate::{Change, Commit, CommitLog, Snapshots};
+use crate::certificate::{Change, CommitLog, LoggedCommit, Snapshots};
 
 /// Makes a certificate from such a log.
 pub(super) fn assemble(clients: &Clients<'_>, log: &CommitLog) -> Result<Certificate, Misfit> {
@@ -81,7 +81,7 @@ fn by_transaction(
     let owners = changes.keys().map(|(_, txn)| *txn).collect();
     let commits = changes
         .into_iter()
-        .map(|((at, _), changes)| Commit { number: 0, at: Some(at), changes })
+        .map(|((at, _), changes)| LoggedCommit { number: 0, at: Some(at), changes })
         .collect();
     Ok((CommitLog { commits, ..log.clone() }, owners))
 }
@@ -121,7 +121,7 @@ impl Deleters {
 }
 
 /// No two versions of a row have the same moment.
-fn one_at_a_time(commits: &[Commit]) -> Result<(), Misfit> {
+fn one_at_a_time(commits: &[LoggedCommit]) -> Result<(), Misfit> {
     let mut last: HashMap<i64, Option<Stamp>> = HashMap::new();
     for commit in commits {
         for Change { row, .. } in &commit.changes {
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn nothing_is_missed_in_a_changefeed() {
         let history = simulated();
-        let with = |change: &dyn Fn(&mut Vec<Commit>)| {
+        let with = |change: &dyn Fn(&mut Vec<LoggedCommit>)| {
             let mut log = log(&messages(&history));
             change(&mut log.commits);
             super::super::assemble(&history, &log, &[]).unwrap_err()
