@@ -1,7 +1,7 @@
 //! MariaDB's binary log as `mariadb-binlog --base64-output=DECODE-ROWS -v` prints it: only what says
 //! which rows of our table changed.
 
-use super::{Change, LoggedCommit};
+use super::{LoggedCommit, RowChange};
 use crate::table::TABLE;
 
 /// The columns of our table, by their numbers from 1.
@@ -17,7 +17,7 @@ pub(crate) struct Decoder {
     file: u64,
     /// The end of the last event, in bytes of its file.
     position: u64,
-    open: Vec<Change>,
+    open: Vec<RowChange>,
     row: Option<Row>,
     /// What has committed.
     pub(crate) commits: Vec<LoggedCommit>,
@@ -119,7 +119,7 @@ impl Decoder {
     fn close_row(&mut self) {
         let Some(row) = self.row.take().filter(|row| row.is_ours) else { return };
         if let Some(id) = row.after.id.or(row.before.id) {
-            self.open.push(Change {
+            self.open.push(RowChange {
                 row: id,
                 before: row.before.version,
                 after: row.after.version,
@@ -196,7 +196,7 @@ ROLLBACK /* added by mysqlbinlog */;
     fn rows_of_our_table_come_with_their_commit() {
         let mut decoder = Decoder::new("isolario", "binlog.000002");
         SAMPLE.lines().for_each(|line| decoder.take(line));
-        let change = |row, before, after| Change { row, before, after };
+        let change = |row, before, after| RowChange { row, before, after };
         let changes = vec![
             change(561, None, Some(55173)),
             change(562, None, Some(55173)),

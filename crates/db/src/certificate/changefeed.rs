@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use isolario_model::Stamp;
 use serde::Deserialize;
 
-use super::{Change, CommitLog};
+use super::{CommitLog, RowChange};
 
 /// Reads messages one after the other. They come at least once, and those of different rows in any order.
 #[derive(Default)]
@@ -57,7 +57,7 @@ impl Decoder {
     pub(crate) fn log(self, end: Stamp) -> CommitLog {
         let versions = self.versions.into_iter().filter(|((at, _), _)| *at <= end);
         CommitLog::of_versions(
-            versions.map(|((at, row), after)| (at, Change { row, before: None, after })),
+            versions.map(|((at, row), after)| (at, RowChange { row, before: None, after })),
         )
     }
 }
@@ -112,7 +112,7 @@ mod tests {
         let commit = |at: &str, row, after| LoggedCommit {
             number: 0,
             at: timestamp(at),
-            changes: vec![Change { row, before: None, after }],
+            changes: vec![RowChange { row, before: None, after }],
         };
         assert_eq!(
             decoder.log(end).commits,

@@ -53,7 +53,7 @@ pub struct CommitLog {
 impl CommitLog {
     /// A log that tells when versions came, and not which transactions wrote them.
     #[cfg(any(feature = "mysql", feature = "postgres"))]
-    pub(crate) fn of_versions(versions: impl Iterator<Item = (Stamp, Change)>) -> CommitLog {
+    pub(crate) fn of_versions(versions: impl Iterator<Item = (Stamp, RowChange)>) -> CommitLog {
         let commit = |(at, change)| LoggedCommit { number: 0, at: Some(at), changes: vec![change] };
         CommitLog { commits: versions.map(commit).collect(), ..CommitLog::default() }
     }
@@ -74,12 +74,12 @@ pub struct LoggedCommit {
     /// commits then.
     pub at: Option<Stamp>,
     /// What it did, in that order.
-    pub changes: Vec<Change>,
+    pub changes: Vec<RowChange>,
 }
 
 /// A change of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct RowChange {
     /// The key of the row.
     pub row: i64,
     /// The version that was there; none if there was no row, and in logs that do not tell.
@@ -107,11 +107,13 @@ pub fn difference(logs: &[CommitLog]) -> Option<String> {
 }
 
 /// What a transaction did to the first row that it changed, in words.
-fn told(changes: &[Change]) -> String {
+fn told(changes: &[RowChange]) -> String {
     match changes.first() {
         None => "no change".to_owned(),
-        Some(Change { row, after: Some(version), .. }) => format!("version {version} of row {row}"),
-        Some(Change { row, after: None, .. }) => format!("the deletion of row {row}"),
+        Some(RowChange { row, after: Some(version), .. }) => {
+            format!("version {version} of row {row}")
+        }
+        Some(RowChange { row, after: None, .. }) => format!("the deletion of row {row}"),
     }
 }
 
@@ -142,7 +144,7 @@ mod tests {
         let commit = |number, row, after| LoggedCommit {
             number,
             at: None,
-            changes: vec![Change { row, before: None, after }],
+            changes: vec![RowChange { row, before: None, after }],
         };
         let log = |commits: &[LoggedCommit]| CommitLog {
             commits: commits.to_vec(),

@@ -6,7 +6,7 @@ use base64::prelude::BASE64_STANDARD;
 use isolario_model::Stamp;
 use serde::Deserialize;
 
-use super::Change;
+use super::RowChange;
 
 /// The number of the column that holds versions: columns are counted from 1 when a table is made.
 const VERSION: u8 = 4;
@@ -58,7 +58,7 @@ pub(crate) struct Strange {
 }
 
 /// The versions of a row, with their moments.
-pub(crate) fn versions(row: i64, answer: &str) -> Result<Vec<(Stamp, Change)>, Strange> {
+pub(crate) fn versions(row: i64, answer: &str) -> Result<Vec<(Stamp, RowChange)>, Strange> {
     let strange = |why: String| Strange { row, why };
     let answer: Answer =
         serde_json::from_str(answer).map_err(|error| strange(error.to_string()))?;
@@ -71,7 +71,7 @@ pub(crate) fn versions(row: i64, answer: &str) -> Result<Vec<(Stamp, Change)>, S
                 None => return Err(strange(format!("{:?}", write.short_value))),
             },
         };
-        Ok((moment(write.commit_ts), Change { row, before: None, after }))
+        Ok((moment(write.commit_ts), RowChange { row, before: None, after }))
     };
     writes.filter(|write| matches!(write.r#type, PUT | DELETE)).map(change).collect()
 }
@@ -169,7 +169,7 @@ mod tests {
                 {{"start_ts": 458949167647817745, "commit_ts": 458949167660924930, "short_value": "{one}"}}
               ]}}}}}}"#
         );
-        let change = |at, after| (moment(at), Change { row: 1, before: None, after });
+        let change = |at, after| (moment(at), RowChange { row: 1, before: None, after });
         assert_eq!(
             versions(1, &answer).unwrap(),
             [

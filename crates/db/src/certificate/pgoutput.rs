@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Change, LoggedCommit};
+use super::{LoggedCommit, RowChange};
 use crate::table::TABLE;
 
 /// Where the columns of our table are.
@@ -98,7 +98,7 @@ impl Decoder {
             return Err(Malformed("a row that changed its key"));
         }
         let version = |tuple: Option<(i64, Option<i64>)>| tuple.and_then(|(_, version)| version);
-        open.changes.push(Change { row, before: version(before), after: version(after) });
+        open.changes.push(RowChange { row, before: version(before), after: version(after) });
         Ok(())
     }
 }
@@ -220,7 +220,7 @@ mod tests {
             begin(9),
             b"C".to_vec(),
         ]);
-        let change = |before, after| Change { row: 3, before, after };
+        let change = |before, after| RowChange { row: 3, before, after };
         let changes =
             vec![change(None, Some(10)), change(Some(10), Some(11)), change(Some(11), None)];
         assert_eq!(commits.unwrap(), [LoggedCommit { number: 8, at: None, changes }]);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use isolario_check::CheckOptions;
-use isolario_db::certificate::{Certificate, Change, CommitLog, LoggedCommit, Misfit, assemble};
+use isolario_db::certificate::{Certificate, CommitLog, LoggedCommit, Misfit, RowChange, assemble};
 use isolario_db::{
     Access, Control, Database, DbUrl, RunPlan, Settings, StateReport, TableResult, open, run,
 };
@@ -312,12 +312,12 @@ fn a_log_that_does_not_fit_makes_no_certificate() {
         let found = with(&|commits| drop(commits.remove(at)));
         assert!(matches!(found, Misfit::Lacks { .. }), "{found}");
     }
-    let stranger = Change { row: 1, before: None, after: Some(i64::MAX) };
+    let stranger = RowChange { row: 1, before: None, after: Some(i64::MAX) };
     let found = with(&|commits| commits[0].changes.push(stranger));
     assert_eq!(found, Misfit::Stranger { row: 1, version: i64::MAX });
     let number = u64::MAX;
     let delete =
-        LoggedCommit { number, at: None, changes: vec![Change { after: None, ..stranger }] };
+        LoggedCommit { number, at: None, changes: vec![RowChange { after: None, ..stranger }] };
     let found = with(&|commits| commits.push(delete.clone()));
     assert_eq!(found, Misfit::StrangeDelete { number, row: 1 });
     let several = run.log.commits.iter().position(|commit| commit.changes.len() > 1).unwrap();

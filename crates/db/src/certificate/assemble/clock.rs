@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use isolario_model::{Outcome, Stamp, TxnId};
 
 use super::{Certificate, Clients, Misfit, is_committed, nothing_is_lost};
-use crate::certificate::{Change, CommitLog, LoggedCommit, Snapshots};
+use crate::certificate::{CommitLog, LoggedCommit, RowChange, Snapshots};
 
 /// Makes a certificate from such a log.
 pub(super) fn assemble(clients: &Clients<'_>, log: &CommitLog) -> Result<Certificate, Misfit> {
@@ -56,7 +56,7 @@ fn by_transaction(
 ) -> Result<(CommitLog, Vec<TxnId>), Misfit> {
     let deleters = Deleters::of(clients);
     let mut moments: BTreeMap<TxnId, Stamp> = BTreeMap::new();
-    let mut changes: BTreeMap<(Stamp, TxnId), Vec<Change>> = BTreeMap::new();
+    let mut changes: BTreeMap<(Stamp, TxnId), Vec<RowChange>> = BTreeMap::new();
     for commit in &log.commits {
         let at = commit.at.unwrap_or_default();
         for change in &commit.changes {
@@ -124,7 +124,7 @@ impl Deleters {
 fn one_at_a_time(commits: &[LoggedCommit]) -> Result<(), Misfit> {
     let mut last: HashMap<i64, Option<Stamp>> = HashMap::new();
     for commit in commits {
-        for Change { row, .. } in &commit.changes {
+        for RowChange { row, .. } in &commit.changes {
             if last.insert(*row, commit.at) == Some(commit.at) {
                 return Err(Misfit::SameMoment { row: *row });
             }
@@ -273,7 +273,7 @@ mod tests {
         CommitLog::of_versions(of_row.iter().map(|(physical, after)| {
             (
                 Stamp { physical: *physical, logical: 0 },
-                Change { row: 1, before: None, after: *after },
+                RowChange { row: 1, before: None, after: *after },
             )
         }))
     }
