@@ -13,7 +13,7 @@ use isolario_model::{
 };
 
 use super::visibility::{Disorder, Visibility, Words};
-use super::{CommitLog, LoggedCommit, Snapshots};
+use super::{CommitLog, LoggedCommit, SnapshotNaming};
 use crate::run::StateReport;
 use crate::table::TABLE;
 
@@ -257,7 +257,7 @@ pub fn assemble(
 ) -> Result<Certificate, Misfit> {
     let clients = Clients::new(history);
     let is_by_clock = log.commits.iter().any(|commit| commit.at.is_some());
-    if is_by_clock || matches!(log.snapshots, Snapshots::Starts | Snapshots::Commits) {
+    if is_by_clock || matches!(log.snapshots, SnapshotNaming::Starts | SnapshotNaming::Commits) {
         return clock::assemble(&clients, log);
     }
     let owners = owners(&clients, log, sightings)?;

@@ -42,7 +42,7 @@ pub struct CommitLog {
     /// The transactions that committed and changed the table, in the order of the log.
     pub commits: Vec<LoggedCommit>,
     /// How clients name the states that they saw.
-    pub snapshots: Snapshots,
+    pub snapshots: SnapshotNaming,
     /// Whether updates and deletes by predicate see a snapshot. Where they work on the newest rows
     /// instead, there is no set of versions that they met.
     pub writes_see_snapshots: bool,
@@ -61,14 +61,14 @@ impl CommitLog {
     /// Without the names of snapshots and the order of transactions: the order of versions alone.
     #[must_use]
     pub fn without_order(self) -> CommitLog {
-        CommitLog { snapshots: Snapshots::None, promised: None, ..self }
+        CommitLog { snapshots: SnapshotNaming::None, promised: None, ..self }
     }
 }
 
 /// A transaction in a log; where the log does not tell which changes belong together, a part of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoggedCommit {
-    /// Its number: what [`Snapshots`] speak of.
+    /// Its number: what [`SnapshotNaming`] speak of.
     pub number: u64,
     /// When it took effect, by the clock whose timestamps clients are told, too. It is the order of
     /// commits then.
@@ -120,7 +120,7 @@ fn told(changes: &[RowChange]) -> String {
 /// How a state is named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Snapshots {
+pub enum SnapshotNaming {
     /// Not at all.
     #[default]
     None,

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{LoggedCommit, Snapshots};
+use super::{LoggedCommit, SnapshotNaming};
 
 /// A snapshot in the database's words, and the number of the transaction that has it.
 pub(super) type Words<'s> = (&'s str, Option<u64>);
@@ -38,15 +38,15 @@ pub(super) enum Disorder {
 impl Visibility {
     pub(super) fn new<'s>(
         commits: &[LoggedCommit],
-        rule: Snapshots,
+        rule: SnapshotNaming,
         snapshots: impl Iterator<Item = Words<'s>>,
     ) -> Result<Visibility, Disorder> {
         match rule {
-            Snapshots::None | Snapshots::Starts | Snapshots::Commits => {
+            SnapshotNaming::None | SnapshotNaming::Starts | SnapshotNaming::Commits => {
                 Ok(Visibility { places: in_order(commits), ..Visibility::default() })
             }
-            Snapshots::Positions => by_position(commits, snapshots),
-            Snapshots::InProgress => by_chain(commits, snapshots),
+            SnapshotNaming::Positions => by_position(commits, snapshots),
+            SnapshotNaming::InProgress => by_chain(commits, snapshots),
         }
     }
 
@@ -186,7 +186,7 @@ mod tests {
 
     fn chain(numbers: &[u64], snapshots: &[&str]) -> Result<Visibility, Disorder> {
         let snapshots = snapshots.iter().map(|words| (*words, None));
-        Visibility::new(&commits(numbers), Snapshots::InProgress, snapshots)
+        Visibility::new(&commits(numbers), SnapshotNaming::InProgress, snapshots)
     }
 
     #[test]
@@ -204,10 +204,11 @@ mod tests {
         let commits = commits(&[5, 7]);
         let snapshots = [("7:8:7", Some(5)), ("5:8:5", Some(7))];
         let found =
-            Visibility::new(&commits, Snapshots::InProgress, snapshots.into_iter()).unwrap();
+            Visibility::new(&commits, SnapshotNaming::InProgress, snapshots.into_iter()).unwrap();
         assert_eq!(snapshots.map(|words| found.shown(words)), [Some(0), Some(0)]);
         let alone = [("6:6:", Some(5))];
-        let found = Visibility::new(&commits, Snapshots::InProgress, alone.into_iter()).unwrap();
+        let found =
+            Visibility::new(&commits, SnapshotNaming::InProgress, alone.into_iter()).unwrap();
         assert_eq!(found.shown(alone[0]), Some(0));
     }
 
@@ -228,7 +229,8 @@ mod tests {
     fn positions_show_what_came_before() {
         let commits = commits(&[10, 20, 30]);
         let places = ["5", "20", "99"].map(|place| (place, None));
-        let found = Visibility::new(&commits, Snapshots::Positions, places.into_iter()).unwrap();
+        let found =
+            Visibility::new(&commits, SnapshotNaming::Positions, places.into_iter()).unwrap();
         assert_eq!(places.map(|place| found.shown(place)), [Some(0), Some(2), Some(3)]);
     }
 }

@@ -13,7 +13,7 @@ use mysql::prelude::Queryable;
 use super::errors::classify;
 use super::{MySql, SNAPSHOT_ISOLATION};
 use crate::certificate::binlog::{Decoder, place_of};
-use crate::certificate::{Capture, CommitLog, Snapshots};
+use crate::certificate::{Capture, CommitLog, SnapshotNaming};
 use crate::error::DbError;
 use crate::remote::{Site, Stage};
 use crate::tls::Mode;
@@ -133,7 +133,7 @@ impl Capture for Binlog {
         }
         Ok(CommitLog {
             commits: decoder.commits,
-            snapshots: Snapshots::Positions,
+            snapshots: SnapshotNaming::Positions,
             // They find the newest rows.
             writes_see_snapshots: false,
             // Locks are held to the end: the order of commits is one in which all take effect.

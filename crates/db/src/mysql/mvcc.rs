@@ -11,7 +11,7 @@ use ureq::Agent;
 use super::errors::classify;
 use super::{MySql, REPEATABLE_READ, batch};
 use crate::certificate::mvcc::versions;
-use crate::certificate::{Capture, CommitLog, Snapshots};
+use crate::certificate::{Capture, CommitLog, SnapshotNaming};
 use crate::error::DbError;
 use crate::remote::Stage;
 use crate::table::TABLE;
@@ -70,7 +70,7 @@ impl Capture for Storage {
         self.reader.query_drop("ROLLBACK").map_err(failed)?;
         let is_snapshot = self.mysql.site.isolation == REPEATABLE_READ;
         Ok(CommitLog {
-            snapshots: if is_snapshot { Snapshots::Starts } else { Snapshots::None },
+            snapshots: if is_snapshot { SnapshotNaming::Starts } else { SnapshotNaming::None },
             // They find the newest rows.
             writes_see_snapshots: false,
             promised: None,

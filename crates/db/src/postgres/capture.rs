@@ -10,7 +10,7 @@ use isolario_model::Level;
 
 use super::{Line, Postgres};
 use crate::certificate::pgoutput::Decoder;
-use crate::certificate::{Capture, CommitLog, LoggedCommit, Snapshots};
+use crate::certificate::{Capture, CommitLog, LoggedCommit, SnapshotNaming};
 use crate::error::DbError;
 use crate::remote::{OURS, Stage};
 use crate::table::TABLE;
@@ -162,7 +162,7 @@ impl Slot {
             .map(|commit| LoggedCommit { number: whole_number(commit.number, last), ..commit });
         Ok(CommitLog {
             commits: commits.collect(),
-            snapshots: Snapshots::InProgress,
+            snapshots: SnapshotNaming::InProgress,
             // At read committed they look at the newest version of a row once more.
             writes_see_snapshots: self.postgres.server.site.isolation != "read-committed",
             // Serializable transactions take effect in some order, which need not be this one. And at

@@ -17,7 +17,7 @@ use super::errors::classify;
 use super::session::first_text;
 use super::{Line, Postgres, SERIALIZABLE};
 use crate::certificate::changefeed::{Decoder, timestamp};
-use crate::certificate::{Capture, CommitLog, Snapshots};
+use crate::certificate::{Capture, CommitLog, SnapshotNaming};
 use crate::error::DbError;
 use crate::remote::Stage;
 use crate::table::TABLE;
@@ -73,7 +73,7 @@ impl Capture for Feed {
         let is_serializable = self.postgres.server.site.isolation == SERIALIZABLE;
         Ok(CommitLog {
             // Serializable transactions read, and write, as of their commit.
-            snapshots: if is_serializable { Snapshots::Commits } else { Snapshots::None },
+            snapshots: if is_serializable { SnapshotNaming::Commits } else { SnapshotNaming::None },
             writes_see_snapshots: is_serializable,
             promised: is_serializable.then_some(Level::Serializable),
             ..self.read(end)?.log(end)

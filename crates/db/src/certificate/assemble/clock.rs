@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use isolario_model::{Outcome, Stamp, TxnId};
 
 use super::{Certificate, Clients, Misfit, is_committed, nothing_is_lost};
-use crate::certificate::{CommitLog, LoggedCommit, RowChange, Snapshots};
+use crate::certificate::{CommitLog, LoggedCommit, RowChange, SnapshotNaming};
 
 /// Makes a certificate from such a log.
 pub(super) fn assemble(clients: &Clients<'_>, log: &CommitLog) -> Result<Certificate, Misfit> {
@@ -27,13 +27,13 @@ pub(super) fn assemble(clients: &Clients<'_>, log: &CommitLog) -> Result<Certifi
     for txn in history.txns().filter(|txn| is_committed(history, &in_log, *txn)) {
         let commit = certificate.commits[txn.index()].or(history.db_commit(txn));
         let (seen, own) = match log.snapshots {
-            Snapshots::Starts => (history.db_start(txn), 0),
-            Snapshots::Commits => (commit, usize::from(in_log.contains(&txn))),
+            SnapshotNaming::Starts => (history.db_start(txn), 0),
+            SnapshotNaming::Commits => (commit, usize::from(in_log.contains(&txn))),
             _ => (None, 0),
         };
         let is_clear = |at: &Stamp| commits_at.get(at).copied().unwrap_or_default() == own;
         certificate.starts[txn.index()] = seen.filter(is_clear).map(|at| match log.snapshots {
-            Snapshots::Commits => just_before(at),
+            SnapshotNaming::Commits => just_before(at),
             _ => at,
         });
         certificate.meet(history, txn, &log, &HashMap::new());
@@ -198,7 +198,7 @@ mod tests {
         }
         let end = Stamp { physical: u64::MAX, logical: 0 };
         CommitLog {
-            snapshots: Snapshots::Commits,
+            snapshots: SnapshotNaming::Commits,
             writes_see_snapshots: true,
             promised: Some(Level::Serializable),
             ..decoder.log(end)
