@@ -44,10 +44,10 @@ pub struct Certificate {
 }
 
 /// Why a log and a history do not fit together: something was lost, or somebody else was there. It
-/// says nothing about isolation; a transaction that was [lost](Misfit::Lacks) may be one that the database acknowledged.
+/// says nothing about isolation; a transaction that was [lost](LogMismatch::Lacks) may be one that the database acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Misfit {
+pub enum LogMismatch {
     /// The log has a version that no client wrote.
     #[error("the log contains version {version} of row {row}, which no client wrote")]
     Stranger {
@@ -254,7 +254,7 @@ pub fn assemble(
     history: &History,
     log: &CommitLog,
     sightings: &[StateReport],
-) -> Result<Certificate, Misfit> {
+) -> Result<Certificate, LogMismatch> {
     let clients = Clients::new(history);
     let is_by_clock = log.commits.iter().any(|commit| commit.at.is_some());
     if is_by_clock || matches!(log.snapshots, SnapshotNaming::Starts | SnapshotNaming::Commits) {
@@ -270,8 +270,8 @@ pub fn assemble(
     let snapshots = sightings.iter().filter(told).filter_map(words_of);
     let visibility = Visibility::new(&log.commits, log.snapshots, snapshots).map_err(
         |disorder| match disorder {
-            Disorder::Words(words) => Misfit::Snapshot(words),
-            Disorder::Contradiction(one, other) => Misfit::Contradiction(one, other),
+            Disorder::Words(words) => LogMismatch::Snapshot(words),
+            Disorder::Contradiction(one, other) => LogMismatch::Contradiction(one, other),
         },
     )?;
     in_log_order(&log.commits, &visibility.places)?;
@@ -325,7 +325,7 @@ fn owners(
     clients: &Clients<'_>,
     log: &CommitLog,
     sightings: &[StateReport],
-) -> Result<Vec<TxnId>, Misfit> {
+) -> Result<Vec<TxnId>, LogMismatch> {
     let named = |sighting: &StateReport| clients.names.get(&sighting.name).copied();
     let by_number: HashMap<u64, TxnId> =
         (sightings.iter()).filter_map(|sighting| Some((sighting.txn?, named(sighting)?))).collect();
@@ -337,16 +337,16 @@ fn owners(
         let mut found = by_number.get(&commit.number).copied();
         for change in &commit.changes {
             let Some(version) = change.after else { continue };
-            let stranger = Misfit::Stranger { row: change.row, version };
+            let stranger = LogMismatch::Stranger { row: change.row, version };
             let writer = writer(version).ok_or(stranger.clone())?;
             if *found.get_or_insert(writer) != writer {
                 return Err(stranger);
             }
         }
         let row = commit.changes.first().map_or(0, |change| change.row);
-        let txn = found.ok_or(Misfit::StrangeDelete { number: commit.number, row })?;
+        let txn = found.ok_or(LogMismatch::StrangeDelete { number: commit.number, row })?;
         match clients.history.outcome(txn) {
-            Outcome::Aborted => Err(Misfit::Revived { txn: clients.label(txn) }),
+            Outcome::Aborted => Err(LogMismatch::Revived { txn: clients.label(txn) }),
             _ => Ok(txn),
         }
     };
@@ -354,7 +354,11 @@ fn owners(
 }
 
 /// The log has all that clients committed and read, and nothing else of theirs.
-fn nothing_is_lost(clients: &Clients<'_>, log: &CommitLog, owners: &[TxnId]) -> Result<(), Misfit> {
+fn nothing_is_lost(
+    clients: &Clients<'_>,
+    log: &CommitLog,
+    owners: &[TxnId],
+) -> Result<(), LogMismatch> {
     let (mut logged, mut versions) = (BTreeMap::new(), BTreeSet::new());
     for (commit, txn) in log.commits.iter().zip(owners) {
         for change in &commit.changes {
@@ -371,10 +375,10 @@ fn nothing_is_lost(clients: &Clients<'_>, log: &CommitLog, owners: &[TxnId]) -> 
         }
         let (txn, row) = (clients.label(*txn), *row);
         return Err(match found {
-            None => Misfit::Lacks { txn, row, what: words(*written, "the deletion") },
+            None => LogMismatch::Lacks { txn, row, what: words(*written, "the deletion") },
             Some(found) => {
                 let (written, logged) = (words(*written, "nothing"), words(found, "nothing"));
-                Misfit::Differs { txn, row, written, logged }
+                LogMismatch::Differs { txn, row, written, logged }
             }
         });
     }
@@ -382,8 +386,8 @@ fn nothing_is_lost(clients: &Clients<'_>, log: &CommitLog, owners: &[TxnId]) -> 
     let stranger = logged.into_iter().find(|((txn, _), _)| !clients.unanswered.contains(txn));
     if let Some(((txn, row), version)) = stranger {
         return Err(match version {
-            Some(version) => Misfit::Stranger { row, version },
-            None => Misfit::Differs {
+            Some(version) => LogMismatch::Stranger { row, version },
+            None => LogMismatch::Differs {
                 txn: clients.label(txn),
                 row,
                 written: "what was there".to_owned(),
@@ -398,7 +402,7 @@ fn nothing_is_lost(clients: &Clients<'_>, log: &CommitLog, owners: &[TxnId]) -> 
             writer.is_some_and(|writer| clients.history.outcome(*writer) == Outcome::Aborted);
         if !versions.contains(&(*row, *version)) && !is_own && !is_known_not_to_be_there {
             let txn = clients.label(*reader);
-            return Err(Misfit::Unseen { txn, row: *row, version: *version });
+            return Err(LogMismatch::Unseen { txn, row: *row, version: *version });
         }
     }
     Ok(())
@@ -409,12 +413,12 @@ fn words(version: Option<i64>, nothing: &str) -> String {
 }
 
 /// Versions of a row become visible in the order of the log.
-fn in_log_order(commits: &[LoggedCommit], places: &[u64]) -> Result<(), Misfit> {
+fn in_log_order(commits: &[LoggedCommit], places: &[u64]) -> Result<(), LogMismatch> {
     let mut last: HashMap<i64, u64> = HashMap::new();
     for (commit, place) in commits.iter().zip(places) {
         for change in &commit.changes {
             if last.insert(change.row, *place).is_some_and(|before| before > *place) {
-                return Err(Misfit::Overtaken { row: change.row });
+                return Err(LogMismatch::Overtaken { row: change.row });
             }
         }
     }

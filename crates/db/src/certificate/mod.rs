@@ -6,7 +6,7 @@
 //! puts the two together with the history: who committed at which place, in which order the versions
 //! of each row came, and which versions every operation by predicate met.
 //!
-//! A log that does not fit the history proves nothing about the database. Then there is a [`Misfit`],
+//! A log that does not fit the history proves nothing about the database. Then there is a [`LogMismatch`],
 //! and no certificate.
 //!
 //! Nothing here depends on timing, and nothing is decoded while clients run.
@@ -26,7 +26,7 @@ use isolario_model::{Level, Stamp};
 
 use crate::error::DbError;
 
-pub use assemble::{Certificate, Misfit, assemble};
+pub use assemble::{Certificate, LogMismatch, assemble};
 
 /// A capture that has begun.
 pub trait Capture: Send {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use isolario_check::CheckOptions;
-use isolario_db::certificate::{Certificate, CommitLog, LoggedCommit, Misfit, RowChange, assemble};
+use isolario_db::certificate::{
+    Certificate, CommitLog, LogMismatch, LoggedCommit, RowChange, assemble,
+};
 use isolario_db::{
     Access, Control, Database, DbUrl, RunPlan, Settings, StateReport, TableResult, open, run,
 };
@@ -310,19 +312,19 @@ fn a_log_that_does_not_fit_makes_no_certificate() {
     };
     for at in [0, run.log.commits.len() / 2, run.log.commits.len() - 1] {
         let found = with(&|commits| drop(commits.remove(at)));
-        assert!(matches!(found, Misfit::Lacks { .. }), "{found}");
+        assert!(matches!(found, LogMismatch::Lacks { .. }), "{found}");
     }
     let stranger = RowChange { row: 1, before: None, after: Some(i64::MAX) };
     let found = with(&|commits| commits[0].changes.push(stranger));
-    assert_eq!(found, Misfit::Stranger { row: 1, version: i64::MAX });
+    assert_eq!(found, LogMismatch::Stranger { row: 1, version: i64::MAX });
     let number = u64::MAX;
     let delete =
         LoggedCommit { number, at: None, changes: vec![RowChange { after: None, ..stranger }] };
     let found = with(&|commits| commits.push(delete.clone()));
-    assert_eq!(found, Misfit::StrangeDelete { number, row: 1 });
+    assert_eq!(found, LogMismatch::StrangeDelete { number, row: 1 });
     let several = run.log.commits.iter().position(|commit| commit.changes.len() > 1).unwrap();
     let found = with(&|commits| _ = commits[several].changes.pop());
-    assert!(matches!(found, Misfit::Lacks { .. } | Misfit::Differs { .. }), "{found}");
+    assert!(matches!(found, LogMismatch::Lacks { .. } | LogMismatch::Differs { .. }), "{found}");
 }
 
 #[test]

@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use isolario_model::{Outcome, Stamp, TxnId};
 
-use super::{Certificate, Clients, Misfit, is_committed, nothing_is_lost};
+use super::{Certificate, Clients, LogMismatch, is_committed, nothing_is_lost};
 use crate::certificate::{CommitLog, LoggedCommit, RowChange, SnapshotNaming};
 
 /// Makes a certificate from such a log.
-pub(super) fn assemble(clients: &Clients<'_>, log: &CommitLog) -> Result<Certificate, Misfit> {
+pub(super) fn assemble(clients: &Clients<'_>, log: &CommitLog) -> Result<Certificate, LogMismatch> {
     let (log, owners) = by_transaction(clients, log)?;
     nothing_is_lost(clients, &log, &owners)?;
     one_at_a_time(&log.commits)?;
@@ -53,7 +53,7 @@ fn just_before(at: Stamp) -> Stamp {
 fn by_transaction(
     clients: &Clients<'_>,
     log: &CommitLog,
-) -> Result<(CommitLog, Vec<TxnId>), Misfit> {
+) -> Result<(CommitLog, Vec<TxnId>), LogMismatch> {
     let deleters = Deleters::of(clients);
     let mut moments: BTreeMap<TxnId, Stamp> = BTreeMap::new();
     let mut changes: BTreeMap<(Stamp, TxnId), Vec<RowChange>> = BTreeMap::new();
@@ -66,14 +66,14 @@ fn by_transaction(
                 None => Some(deleters.of_row(row, at)?),
             };
             let version = change.after.unwrap_or_default();
-            let txn = txn.ok_or(Misfit::Stranger { row, version })?;
+            let txn = txn.ok_or(LogMismatch::Stranger { row, version })?;
             if clients.history.outcome(txn) == Outcome::Aborted {
-                return Err(Misfit::Revived { txn: clients.label(txn) });
+                return Err(LogMismatch::Revived { txn: clients.label(txn) });
             }
             let told = *moments.entry(txn).or_insert(clients.history.db_commit(txn).unwrap_or(at));
             if told != at {
                 let (told, logged) = (moment(told), moment(at));
-                return Err(Misfit::Elsewhen { txn: clients.label(txn), told, logged });
+                return Err(LogMismatch::Elsewhen { txn: clients.label(txn), told, logged });
             }
             changes.entry((at, txn)).or_default().push(*change);
         }
@@ -112,21 +112,21 @@ impl Deleters {
         deleters
     }
 
-    fn of_row(&self, row: i64, at: Stamp) -> Result<TxnId, Misfit> {
+    fn of_row(&self, row: i64, at: Stamp) -> Result<TxnId, LogMismatch> {
         match self.told.get(&(row, at)).or(self.others.get(&row)).map(Vec::as_slice) {
             Some([txn]) => Ok(*txn),
-            _ => Err(Misfit::WhoseDelete { row }),
+            _ => Err(LogMismatch::WhoseDelete { row }),
         }
     }
 }
 
 /// No two versions of a row have the same moment.
-fn one_at_a_time(commits: &[LoggedCommit]) -> Result<(), Misfit> {
+fn one_at_a_time(commits: &[LoggedCommit]) -> Result<(), LogMismatch> {
     let mut last: HashMap<i64, Option<Stamp>> = HashMap::new();
     for commit in commits {
         for RowChange { row, .. } in &commit.changes {
             if last.insert(*row, commit.at) == Some(commit.at) {
-                return Err(Misfit::SameMoment { row: *row });
+                return Err(LogMismatch::SameMoment { row: *row });
             }
         }
     }
@@ -240,15 +240,16 @@ mod tests {
             super::super::assemble(&history, &log, &[]).unwrap_err()
         };
         let lost = with(&|commits| drop(commits.remove(3)));
-        assert!(matches!(lost, Misfit::Lacks { .. }), "{lost}");
+        assert!(matches!(lost, LogMismatch::Lacks { .. }), "{lost}");
         for either in ["the log is filtered", "lost a transaction that it acknowledged"] {
             assert!(lost.to_string().contains(either), "{lost}");
         }
         let moved = with(&|commits| commits[3].at = Some(Stamp { physical: 1, logical: 1 }));
-        let is_moved = matches!(moved, Misfit::Elsewhen { .. } | Misfit::WhoseDelete { .. });
+        let is_moved =
+            matches!(moved, LogMismatch::Elsewhen { .. } | LogMismatch::WhoseDelete { .. });
         assert!(is_moved, "{moved}");
         let stranger = with(&|commits| commits[3].changes[0].after = Some(i64::MAX));
-        assert!(matches!(stranger, Misfit::Stranger { .. }), "{stranger}");
+        assert!(matches!(stranger, LogMismatch::Stranger { .. }), "{stranger}");
     }
 
     /// Transactions of one row: what they leave there, and when they committed, if they were told.
@@ -291,14 +292,14 @@ mod tests {
         assert!(super::super::assemble(&one, &log, &[]).is_ok());
         let two = of_one_row(&[(insert, Some(5)), (delete, None), (delete, None)]);
         let found = super::super::assemble(&two, &log, &[]);
-        assert_eq!(found.unwrap_err(), Misfit::WhoseDelete { row: 1 });
+        assert_eq!(found.unwrap_err(), LogMismatch::WhoseDelete { row: 1 });
     }
 
     #[test]
     fn equal_timestamps_are_no_order() {
         let history = of_one_row(&[(Some(7), Some(5)), (Some(8), Some(5))]);
         let found = super::super::assemble(&history, &versions(&[(5, Some(7)), (5, Some(8))]), &[]);
-        assert_eq!(found.unwrap_err(), Misfit::SameMoment { row: 1 });
+        assert_eq!(found.unwrap_err(), LogMismatch::SameMoment { row: 1 });
         assert_eq!(
             just_before(Stamp { physical: 5, logical: 0 }),
             Stamp { physical: 4, logical: u64::from(u32::MAX) }

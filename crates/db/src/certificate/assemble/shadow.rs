@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{Stamp, TxnId};
 
-use super::{Certificate, Clients, CommitLog, Misfit, words};
+use super::{Certificate, Clients, CommitLog, LogMismatch, words};
 use crate::run::StateReport;
 
 /// The versions of each row, with the moments of their commits, in their order; a deletion is none.
@@ -18,7 +18,7 @@ pub(super) fn agree(
     owners: &[TxnId],
     certificate: &Certificate,
     sightings: &[StateReport],
-) -> Result<usize, Misfit> {
+) -> Result<usize, LogMismatch> {
     let mut count = 0;
     let mut versions = None;
     for sighting in sightings {
@@ -33,7 +33,7 @@ pub(super) fn agree(
             let seen = seen.get(&row).copied();
             if seen != shown {
                 let [seen, shown] = [seen, shown].map(|version| words(version, "nothing"));
-                return Err(Misfit::Shadow { txn: clients.label(*txn), row, seen, shown });
+                return Err(LogMismatch::Shadow { txn: clients.label(*txn), row, seen, shown });
             }
         }
         count += 1;
