@@ -131,7 +131,7 @@ pub enum LogMismatch {
         "the log contains a deletion of row {row} that no single transaction can be found for: run without \
          deletes (--mix)"
     )]
-    WhoseDelete {
+    AmbiguousDelete {
         /// The row.
         row: i64,
     },

@@ -115,7 +115,7 @@ impl Deleters {
     fn of_row(&self, row: i64, at: Stamp) -> Result<TxnId, LogMismatch> {
         match self.told.get(&(row, at)).or(self.others.get(&row)).map(Vec::as_slice) {
             Some([txn]) => Ok(*txn),
-            _ => Err(LogMismatch::WhoseDelete { row }),
+            _ => Err(LogMismatch::AmbiguousDelete { row }),
         }
     }
 }
@@ -246,7 +246,7 @@ mod tests {
         }
         let moved = with(&|commits| commits[3].at = Some(Stamp { physical: 1, logical: 1 }));
         let is_moved =
-            matches!(moved, LogMismatch::Elsewhen { .. } | LogMismatch::WhoseDelete { .. });
+            matches!(moved, LogMismatch::Elsewhen { .. } | LogMismatch::AmbiguousDelete { .. });
         assert!(is_moved, "{moved}");
         let stranger = with(&|commits| commits[3].changes[0].after = Some(i64::MAX));
         assert!(matches!(stranger, LogMismatch::Stranger { .. }), "{stranger}");
@@ -292,7 +292,7 @@ mod tests {
         assert!(super::super::assemble(&one, &log, &[]).is_ok());
         let two = of_one_row(&[(insert, Some(5)), (delete, None), (delete, None)]);
         let found = super::super::assemble(&two, &log, &[]);
-        assert_eq!(found.unwrap_err(), LogMismatch::WhoseDelete { row: 1 });
+        assert_eq!(found.unwrap_err(), LogMismatch::AmbiguousDelete { row: 1 });
     }
 
     #[test]
