@@ -149,7 +149,7 @@ pub enum LogMismatch {
     },
     /// Two versions of a row have the same moment.
     #[error("the log has two versions of row {row} with one timestamp, so their order is unknown")]
-    SameMoment {
+    SameTimestamp {
         /// The row.
         row: i64,
     },

@@ -126,7 +126,7 @@ fn one_at_a_time(commits: &[LoggedCommit]) -> Result<(), LogMismatch> {
     for commit in commits {
         for RowChange { row, .. } in &commit.changes {
             if last.insert(*row, commit.at) == Some(commit.at) {
-                return Err(LogMismatch::SameMoment { row: *row });
+                return Err(LogMismatch::SameTimestamp { row: *row });
             }
         }
     }
@@ -299,7 +299,7 @@ mod tests {
     fn equal_timestamps_are_no_order() {
         let history = of_one_row(&[(Some(7), Some(5)), (Some(8), Some(5))]);
         let found = super::super::assemble(&history, &versions(&[(5, Some(7)), (5, Some(8))]), &[]);
-        assert_eq!(found.unwrap_err(), LogMismatch::SameMoment { row: 1 });
+        assert_eq!(found.unwrap_err(), LogMismatch::SameTimestamp { row: 1 });
         assert_eq!(
             just_before(Stamp { physical: 5, logical: 0 }),
             Stamp { physical: 4, logical: u64::from(u32::MAX) }
