@@ -139,7 +139,7 @@ pub enum LogMismatch {
     #[error(
         "transaction {txn} committed at {told}, but the log has one of its changes at {logged}"
     )]
-    Elsewhen {
+    OtherTimestamp {
         /// The transaction.
         txn: String,
         /// The moment that its client was told.

@@ -73,7 +73,7 @@ fn by_transaction(
             let told = *moments.entry(txn).or_insert(clients.history.db_commit(txn).unwrap_or(at));
             if told != at {
                 let (told, logged) = (moment(told), moment(at));
-                return Err(LogMismatch::Elsewhen { txn: clients.label(txn), told, logged });
+                return Err(LogMismatch::OtherTimestamp { txn: clients.label(txn), told, logged });
             }
             changes.entry((at, txn)).or_default().push(*change);
         }
@@ -245,8 +245,10 @@ mod tests {
             assert!(lost.to_string().contains(either), "{lost}");
         }
         let moved = with(&|commits| commits[3].at = Some(Stamp { physical: 1, logical: 1 }));
-        let is_moved =
-            matches!(moved, LogMismatch::Elsewhen { .. } | LogMismatch::AmbiguousDelete { .. });
+        let is_moved = matches!(
+            moved,
+            LogMismatch::OtherTimestamp { .. } | LogMismatch::AmbiguousDelete { .. }
+        );
         assert!(is_moved, "{moved}");
         let stranger = with(&|commits| commits[3].changes[0].after = Some(i64::MAX));
         assert!(matches!(stranger, LogMismatch::Stranger { .. }), "{stranger}");
