@@ -1,7 +1,7 @@
 //! Canopydb: copy-on-write B+trees, with exclusive or concurrent writers.
 
 use canopydb::{EnvOptions, Error, ReadTransaction, WriteTransaction};
-use isolario::db::embedded::{Embedded, Store, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 
 use crate::{complete, conflict, directory_of, fatal, in_doubt};
@@ -29,7 +29,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     first.get_or_create_tree(TREE).map_err(fatal)?;
     first.commit().map_err(fatal)?;
     let concurrent = isolation == "concurrent";
-    let store = Embedded::watched("canopydb", Canopy { database, concurrent });
+    let store = EmbeddedDatabase::watched("canopydb", Canopy { database, concurrent });
     Ok(complete(store, "canopydb", isolation, Some(directory), settings))
 }
 

@@ -5,7 +5,7 @@ use fjall::{
     PersistMode, Readable, SingleWriterTxDatabase, SingleWriterTxKeyspace, SingleWriterWriteTx,
     Snapshot,
 };
-use isolario::db::embedded::{Embedded, LocalStore, Store, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, LocalStore, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 
 use crate::{complete, conflict, directory_of, fatal, in_doubt};
@@ -27,13 +27,19 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
             let builder = OptimisticTxDatabase::builder(directory.path());
             let database = builder.open().map_err(fatal)?;
             let keys = database.keyspace("isolario", KeyspaceCreateOptions::default);
-            Embedded::watched("fjall", Optimistic { keys: keys.map_err(fatal)?, database, mode })
+            EmbeddedDatabase::watched(
+                "fjall",
+                Optimistic { keys: keys.map_err(fatal)?, database, mode },
+            )
         }
         _ => {
             let builder = SingleWriterTxDatabase::builder(directory.path());
             let database = builder.open().map_err(fatal)?;
             let keys = database.keyspace("isolario", KeyspaceCreateOptions::default);
-            Embedded::local("fjall", SingleWriter { keys: keys.map_err(fatal)?, database, mode })
+            EmbeddedDatabase::local(
+                "fjall",
+                SingleWriter { keys: keys.map_err(fatal)?, database, mode },
+            )
         }
     };
     Ok(complete(store, "fjall", isolation, Some(directory), settings))

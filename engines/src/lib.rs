@@ -34,7 +34,7 @@ mod turso;
 
 use std::fmt::Display;
 
-use isolario::db::embedded::{Directory, Embedded};
+use isolario::db::embedded::{Directory, EmbeddedDatabase};
 use isolario::db::{Database, DbError, DbUrl, Driver, Settings};
 
 /// Every store that is compiled in.
@@ -78,7 +78,7 @@ fn directory_of(url: &DbUrl) -> Result<Directory, DbError> {
 /// Completes a database: the version of the crate, its setting, its files.
 #[cfg_attr(not(feature = "redb"), allow(dead_code, reason = "without a store, nobody asks"))]
 fn complete(
-    store: Embedded,
+    store: EmbeddedDatabase,
     package: &str,
     isolation: &str,
     directory: Option<Directory>,
@@ -91,7 +91,7 @@ fn complete(
 /// Completes a database that knows its own version.
 fn complete_as(
     version: String,
-    store: Embedded,
+    store: EmbeddedDatabase,
     isolation: &str,
     directory: Option<Directory>,
     settings: &Settings,

@@ -1,6 +1,6 @@
 //! Mace: a B+tree over a log, with many versions.
 
-use isolario::db::embedded::{Embedded, LocalStore, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, LocalStore, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use mace::{Bucket, BucketOptions, Mace, OpCode, Options, TxnKV, TxnView};
 
@@ -21,8 +21,10 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         Err(OpCode::Exist) => database.open_bucket("isolario"),
         made => made,
     };
-    let store =
-        Embedded::local("mace", Stored { bucket: bucket.map_err(fatal)?, _database: database });
+    let store = EmbeddedDatabase::local(
+        "mace",
+        Stored { bucket: bucket.map_err(fatal)?, _database: database },
+    );
     Ok(complete(store, "mace-kv", isolation, Some(directory), settings))
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use isolario::db::embedded::{Embedded, Store, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use noxu::{
     DatabaseConfig, Durability, Environment, EnvironmentConfig, NoxuError, TransactionConfig,
@@ -40,7 +40,13 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         .with_read_committed(isolation == "read-committed")
         .with_serializable_isolation(isolation == "serializable");
     let store = Noxu { database: Arc::new(database), environment, config };
-    Ok(complete(Embedded::watched("noxu", store), "noxu", isolation, Some(directory), settings))
+    Ok(complete(
+        EmbeddedDatabase::watched("noxu", store),
+        "noxu",
+        isolation,
+        Some(directory),
+        settings,
+    ))
 }
 
 struct Noxu {

@@ -1,6 +1,6 @@
 //! Persy: a single file with a write-ahead log; values are kept in one of its indexes.
 
-use isolario::db::embedded::{Embedded, LocalStore, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, LocalStore, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use persy::{ByteVec, Config, Persy, PersyError, TransactionConfig, ValueMode};
 
@@ -22,7 +22,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         Ok(())
     });
     let store = Stored { database: made.map_err(fatal)?, durable: settings.durable };
-    let store = Embedded::local("persy", store);
+    let store = EmbeddedDatabase::local("persy", store);
     Ok(complete(store, "persy", isolation, Some(directory), settings))
 }
 

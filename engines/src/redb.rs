@@ -1,6 +1,6 @@
 //! redb: copy-on-write B+trees in a file, one writer at a time.
 
-use isolario::db::embedded::{Embedded, Store, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use redb::{
     Durability, ReadTransaction, ReadableDatabase, TableDefinition, TableError, WriteTransaction,
@@ -19,7 +19,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     let database = redb::Database::create(directory.path().join("isolario.redb")).map_err(fatal)?;
     // Otherwise a run asks what is isolated, not what survives.
     let durability = if settings.durable { Durability::Immediate } else { Durability::None };
-    let store = Embedded::watched("redb", Redb { database, durability });
+    let store = EmbeddedDatabase::watched("redb", Redb { database, durability });
     Ok(complete(store, "redb", isolation, Some(directory), settings))
 }
 

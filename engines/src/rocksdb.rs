@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use isolario::db::embedded::{Embedded, LocalStore, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, LocalStore, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use isolario::model::Level;
 use rocksdb::{
@@ -36,11 +36,11 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     let durable = settings.durable;
     let store = if isolation.starts_with("optimistic") {
         let database = OptimisticTransactionDB::open(&options, path).map_err(fatal)?;
-        Embedded::local("rocksdb", RocksDb { database, for_update, durable })
+        EmbeddedDatabase::local("rocksdb", RocksDb { database, for_update, durable })
     } else {
         let locks = TransactionDBOptions::default();
         let database = TransactionDB::open(&options, &locks, path).map_err(fatal)?;
-        Embedded::local("rocksdb", RocksDb { database, for_update, durable })
+        EmbeddedDatabase::local("rocksdb", RocksDb { database, for_update, durable })
     };
     let claim = if for_update { Level::Serializable } else { Level::SnapshotIsolation };
     let version = format!("rocksdb {}", version(path)?);

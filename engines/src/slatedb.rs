@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use isolario::db::embedded::{Embedded, Store, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use slatedb::object_store::local::LocalFileSystem;
 use slatedb::{Db, DbTransaction, Error, ErrorKind, IsolationLevel};
@@ -29,7 +29,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(fatal)?;
     let objects = LocalFileSystem::new_with_prefix(directory.path()).map_err(fatal)?;
     let database = runtime.block_on(Db::open("isolario", Arc::new(objects))).map_err(fatal)?;
-    let store = Embedded::watched(
+    let store = EmbeddedDatabase::watched(
         "slatedb",
         SlateDb { database, level, runtime, durable: settings.durable },
     );

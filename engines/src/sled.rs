@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use isolario::db::embedded::{Embedded, Store, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use isolario::model::Level;
 use sled::transaction::{
@@ -23,7 +23,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     let directory = directory_of(url)?;
     let database = sled::open(directory.path()).map_err(fatal)?;
     let store = Sled { database, durable: settings.durable };
-    let store = Embedded::watched("sled", store).claiming([Level::Serializable]);
+    let store = EmbeddedDatabase::watched("sled", store).claiming([Level::Serializable]);
     Ok(complete(store, "sled", isolation, Some(directory), settings))
 }
 

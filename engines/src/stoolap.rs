@@ -1,6 +1,6 @@
 //! Stoolap: tables in memory with many versions of each row, and a log.
 
-use isolario::db::embedded::{Embedded, Store, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use stoolap::{Database as Tables, IsolationLevel};
 
@@ -33,7 +33,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     ] {
         tables.execute(create, ()).map_err(fatal)?;
     }
-    let store = Embedded::watched("stoolap", Stoolap { tables, level });
+    let store = EmbeddedDatabase::watched("stoolap", Stoolap { tables, level });
     Ok(complete(store, "stoolap", isolation, Some(directory), settings))
 }
 

@@ -1,6 +1,6 @@
 //! SurrealKV: a log-structured merge tree with snapshots and optimistic commits.
 
-use isolario::db::embedded::{Embedded, Store, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use surrealkv::{Durability, Error, Mode, Tree, TreeBuilder};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -25,7 +25,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         let _entered = runtime.enter();
         TreeBuilder::new().with_path(directory.path().to_owned()).build().map_err(fatal)?
     };
-    let store = Embedded::watched("surrealkv", SurrealKv { tree, runtime, durability });
+    let store = EmbeddedDatabase::watched("surrealkv", SurrealKv { tree, runtime, durability });
     Ok(complete(store, "surrealkv", isolation, Some(directory), settings))
 }
 

@@ -1,6 +1,6 @@
 //! SurrealMX: many versions in memory. It has no files, so its URL has no path.
 
-use isolario::db::embedded::{Embedded, Store, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use surrealmx::Error;
 
@@ -23,7 +23,13 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     }
     let snapshots = isolation == "read-only";
     let store = SurrealMx { database: surrealmx::Database::new(), snapshots };
-    Ok(complete(Embedded::watched("surrealmx", store), "surrealmx", isolation, None, settings))
+    Ok(complete(
+        EmbeddedDatabase::watched("surrealmx", store),
+        "surrealmx",
+        isolation,
+        None,
+        settings,
+    ))
 }
 
 struct SurrealMx {

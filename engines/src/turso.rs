@@ -1,6 +1,6 @@
 //! Turso: SQLite in Rust, with many versions of each row (`BEGIN CONCURRENT`).
 
-use isolario::db::embedded::{Embedded, Store, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use tokio::runtime::{Builder, Handle, Runtime};
 use turso::{Connection, Error, IntoParams, Value};
@@ -22,7 +22,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     let runtime =
         Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(fatal)?;
     let database = runtime.block_on(create(&file.to_string_lossy())).map_err(fatal)?;
-    let store = Embedded::watched("turso", Turso { database, runtime });
+    let store = EmbeddedDatabase::watched("turso", Turso { database, runtime });
     Ok(complete(store, "turso", isolation, Some(directory), settings))
 }
 

@@ -1,6 +1,6 @@
 //! Embedded stores: implement four methods on a key-value store, get every workload.
 //!
-//! A [`Store`] begins [`Transaction`]s; these get, put and commit bytes. [`Embedded`] makes a
+//! A [`Store`] begins [`Transaction`]s; these get, put and commit bytes. [`EmbeddedDatabase`] makes a
 //! [`Database`] of it: registers, lists and conditional writes, conflicts that are tried again,
 //! panics that are told instead of passed on.
 //!
@@ -8,7 +8,7 @@
 //! use std::collections::HashMap;
 //! use std::sync::{Arc, Mutex};
 //!
-//! use isolario_db::embedded::{Embedded, Store, Transaction};
+//! use isolario_db::embedded::{EmbeddedDatabase, Store, Transaction};
 //! use isolario_db::{Access, DbError};
 //! use isolario_model::Level;
 //!
@@ -48,7 +48,7 @@
 //!     }
 //! }
 //!
-//! let database = Embedded::new("toy", Toy::default()).claiming([Level::StrictSerializable]);
+//! let database = EmbeddedDatabase::new("toy", Toy::default()).claiming([Level::StrictSerializable]);
 //! ```
 //!
 //! `isolario::run::run_against` stresses it and checks what its clients saw.
@@ -56,7 +56,7 @@
 //! # Transactions that borrow
 //!
 //! A transaction that borrows its store, or has to stay on the thread that began it, is that of a
-//! [`LocalStore`]. [`Embedded::local`] gives each session a thread for it. That costs a few
+//! [`LocalStore`]. [`EmbeddedDatabase::local`] gives each session a thread for it. That costs a few
 //! microseconds per operation, and in return a call that never comes back is noticed after a while.
 //!
 //! # What is stored
@@ -140,7 +140,7 @@ pub trait Transaction {
 }
 
 /// A [`Database`] made of a store.
-pub struct Embedded {
+pub struct EmbeddedDatabase {
     name: String,
     version: String,
     isolation: String,
@@ -157,30 +157,33 @@ pub struct Embedded {
 /// Opens the way to the store for a session, which waits for it no longer than this.
 type Connect = Box<dyn Fn(Duration) -> Result<Box<dyn Calls>, DbError> + Send + Sync>;
 
-impl Embedded {
+impl EmbeddedDatabase {
     /// A database of a store, called by a name.
-    pub fn new(name: &str, store: impl Store) -> Embedded {
+    pub fn new(name: &str, store: impl Store) -> EmbeddedDatabase {
         let store = Arc::new(store);
-        Embedded::over(name, Box::new(move |_| Ok(Box::new(Direct::new(Arc::clone(&store))))))
+        EmbeddedDatabase::over(
+            name,
+            Box::new(move |_| Ok(Box::new(Direct::new(Arc::clone(&store))))),
+        )
     }
 
     /// A database of a store whose transactions have to stay where they were begun.
-    pub fn local(name: &str, store: impl LocalStore) -> Embedded {
+    pub fn local(name: &str, store: impl LocalStore) -> EmbeddedDatabase {
         let store = Arc::new(store);
         let connect = move |patience| -> Result<Box<dyn Calls>, DbError> {
             Ok(Box::new(Worker::start(Arc::clone(&store), patience)?))
         };
-        Embedded::over(name, Box::new(connect))
+        EmbeddedDatabase::over(name, Box::new(connect))
     }
 
-    /// As [`new`](Embedded::new), with a thread for each session as a [`LocalStore`] has it: a call
+    /// As [`new`](EmbeddedDatabase::new), with a thread for each session as a [`LocalStore`] has it: a call
     /// that never comes back is noticed.
-    pub fn watched(name: &str, store: impl Store) -> Embedded {
-        Embedded::local(name, Watched(store))
+    pub fn watched(name: &str, store: impl Store) -> EmbeddedDatabase {
+        EmbeddedDatabase::local(name, Watched(store))
     }
 
-    fn over(name: &str, connect: Connect) -> Embedded {
-        Embedded {
+    fn over(name: &str, connect: Connect) -> EmbeddedDatabase {
+        EmbeddedDatabase {
             name: name.to_owned(),
             version: name.to_owned(),
             isolation: "transactions".to_owned(),
@@ -194,38 +197,38 @@ impl Embedded {
 
     /// With the product and its version, as reports show it: `Toy 1.2.0`.
     #[must_use]
-    pub fn version(self, version: impl Into<String>) -> Embedded {
-        Embedded { version: version.into(), ..self }
+    pub fn version(self, version: impl Into<String>) -> EmbeddedDatabase {
+        EmbeddedDatabase { version: version.into(), ..self }
     }
 
     /// With the name of its isolation setting, where it has several.
     #[must_use]
-    pub fn isolation(self, isolation: impl Into<String>) -> Embedded {
-        Embedded { isolation: isolation.into(), ..self }
+    pub fn isolation(self, isolation: impl Into<String>) -> EmbeddedDatabase {
+        EmbeddedDatabase { isolation: isolation.into(), ..self }
     }
 
     /// With what it claims. Where transactions claim to be strictly serializable, single operations
     /// claim to be linearizable.
     #[must_use]
-    pub fn claiming(self, levels: impl IntoIterator<Item = Level>) -> Embedded {
+    pub fn claiming(self, levels: impl IntoIterator<Item = Level>) -> EmbeddedDatabase {
         let (levels, words) = (levels.into_iter().collect(), "what its author says".to_owned());
-        Embedded { claimed: Some(Claim { levels, source: words }), ..self }
+        EmbeddedDatabase { claimed: Some(Claim { levels, source: words }), ..self }
     }
 
     /// With a limit for the calls of a [`LocalStore`]; nobody else can be interrupted.
     #[must_use]
-    pub fn timeout(self, timeout: Duration) -> Embedded {
-        Embedded { timeout, ..self }
+    pub fn timeout(self, timeout: Duration) -> EmbeddedDatabase {
+        EmbeddedDatabase { timeout, ..self }
     }
 
     /// With the directory of its files, which goes when the database does if it is a temporary one.
     #[must_use]
-    pub fn stored_in(self, directory: Directory) -> Embedded {
-        Embedded { _directory: Some(directory), ..self }
+    pub fn stored_in(self, directory: Directory) -> EmbeddedDatabase {
+        EmbeddedDatabase { _directory: Some(directory), ..self }
     }
 }
 
-impl Database for Embedded {
+impl Database for EmbeddedDatabase {
     fn name(&self) -> &str {
         &self.name
     }

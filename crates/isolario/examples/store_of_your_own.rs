@@ -5,7 +5,7 @@ use std::error::Error;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isolario::Level;
-use isolario::db::embedded::{Embedded, Store, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, DbError};
 use isolario::run::{Handle, Settings, run_against};
 use isolario::workload::Kind;
@@ -63,7 +63,8 @@ impl Transaction for Copied {
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
     for kind in Kind::KEYED {
-        let store = Embedded::new("toy", Toy::default()).claiming([Level::StrictSerializable]);
+        let store =
+            EmbeddedDatabase::new("toy", Toy::default()).claiming([Level::StrictSerializable]);
         let out = directory.path().join(kind.name());
         let settings = Settings::new(kind).with_txns(500).with_out(out);
         run_against(&settings, vec![Box::new(store)], &Handle::new(), &mut ())?.assert_kept();

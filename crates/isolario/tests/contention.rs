@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use isolario::Level;
-use isolario::db::embedded::{Embedded, Store, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, DbError};
 use isolario::run::{Handle, Judgement, RunOutcome, Settings, run_against};
 use isolario::workload::Kind;
@@ -74,7 +74,7 @@ impl Transaction for Attempt {
 fn outcome(store: Optimistic, settings: Settings) -> RunOutcome {
     let directory = tempfile::tempdir().unwrap();
     let settings = settings.with_out(directory.path().join("run"));
-    let store = Embedded::new("optimistic", store).claiming([Level::Serializable]);
+    let store = EmbeddedDatabase::new("optimistic", store).claiming([Level::Serializable]);
     run_against(&settings, vec![Box::new(store)], &Handle::new(), &mut ()).unwrap()
 }
 

@@ -10,7 +10,7 @@ use std::fs;
 use std::sync::{Arc, LazyLock, Mutex};
 
 use isolario::Level;
-use isolario::db::embedded::{Embedded, Store, Transaction};
+use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{self, Access, Database, DbError, DbUrl, Driver};
 use isolario::run::{
     Fault, Handle, Judgement, LostCommits, PROOF, RunOutcome, Settings, crash_arguments,
@@ -34,7 +34,7 @@ fn log_of(name: &str) -> Log {
 }
 
 fn open(url: &DbUrl, _: &db::Settings) -> Result<Box<dyn Database>, DbError> {
-    let store = Embedded::new("toy", Toy(log_of(url.rest())));
+    let store = EmbeddedDatabase::new("toy", Toy(log_of(url.rest())));
     Ok(Box::new(store.isolation("serializable").claiming([Level::StrictSerializable])))
 }
 

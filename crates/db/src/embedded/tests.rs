@@ -94,15 +94,15 @@ impl Transaction for Holding<'_> {
     }
 }
 
-fn session(database: &Embedded) -> Box<dyn Connection> {
+fn session(database: &EmbeddedDatabase) -> Box<dyn Connection> {
     database.connect().unwrap()
 }
 
-fn each() -> [Embedded; 3] {
+fn each() -> [EmbeddedDatabase; 3] {
     [
-        Embedded::new("toy", Toy::default()),
-        Embedded::watched("watched", Toy::default()),
-        Embedded::local("locked", Locked::default()),
+        EmbeddedDatabase::new("toy", Toy::default()),
+        EmbeddedDatabase::watched("watched", Toy::default()),
+        EmbeddedDatabase::local("locked", Locked::default()),
     ]
 }
 
@@ -147,7 +147,7 @@ fn a_store_can_be_run_again() {
 
 #[test]
 fn conflicts_keep_their_class_and_the_session_goes_on() {
-    let database = Embedded::new("toy", Toy::default());
+    let database = EmbeddedDatabase::new("toy", Toy::default());
     let (mut one, mut two) = (session(&database), session(&database));
     for (client, value) in [(&mut one, 5), (&mut two, 6)] {
         client.begin(Access::Write).unwrap();
@@ -164,7 +164,7 @@ fn conflicts_keep_their_class_and_the_session_goes_on() {
 
 #[test]
 fn a_panic_is_an_error() {
-    let database = Embedded::new("toy", Toy { panics: true, ..Toy::default() });
+    let database = EmbeddedDatabase::new("toy", Toy { panics: true, ..Toy::default() });
     let mut client = session(&database);
     client.begin(Access::Write).unwrap();
     let error = client.read(1).unwrap_err();
@@ -179,7 +179,7 @@ fn a_panic_is_an_error() {
 #[test]
 fn who_does_not_answer_is_given_up() {
     let patience = Duration::from_millis(300);
-    let database = Embedded::local("locked", Locked::default()).timeout(patience);
+    let database = EmbeddedDatabase::local("locked", Locked::default()).timeout(patience);
     let (mut one, mut two) = (session(&database), session(&database));
     one.begin(Access::Write).unwrap();
     let error = two.begin(Access::Write).unwrap_err();
@@ -195,14 +195,14 @@ fn claims_are_the_authors() {
     let database = each().map(|database| database.claiming([Level::StrictSerializable]));
     assert_eq!(database[0].claim(Kind::Mini, 1).levels, [Level::StrictSerializable]);
     assert_eq!(database[0].claim(Kind::Lwt, 1).levels, [Level::Linearizable]);
-    assert!(Embedded::new("toy", Toy::default()).claim(Kind::Mini, 1).levels.is_empty());
+    assert!(EmbeddedDatabase::new("toy", Toy::default()).claim(Kind::Mini, 1).levels.is_empty());
 }
 
 #[test]
 fn a_temporary_directory_goes_with_its_database() {
     let directory = Directory::of(&DbUrl::parse("toy:").unwrap()).unwrap();
     let path = directory.path().to_owned();
-    let database = Embedded::new("toy", Toy::default()).stored_in(directory);
+    let database = EmbeddedDatabase::new("toy", Toy::default()).stored_in(directory);
     assert!(path.is_dir());
     drop(database);
     assert!(!path.exists());
