@@ -143,7 +143,7 @@ struct Impatient {
 }
 
 impl Observer for Impatient {
-    fn opened(&mut self, _: &isolario::run::Target) {
+    fn opened(&mut self, _: &isolario::run::RunTarget) {
         self.told.push("opened");
     }
     fn recording(&mut self, _: &Path) {

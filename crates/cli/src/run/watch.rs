@@ -10,7 +10,7 @@ use isolario::db;
 use isolario::model::StopReason;
 use isolario::report::grouped;
 use isolario::report::words::stopped_because;
-use isolario::run::{Observer, Settings, Target};
+use isolario::run::{Observer, RunTarget, Settings};
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -47,7 +47,7 @@ impl<'r> Watch<'r> {
 
 impl Observer for Watch<'_> {
     /// Says what is going to be stressed, and what it claims.
-    fn opened(&mut self, target: &Target) {
+    fn opened(&mut self, target: &RunTarget) {
         let nodes = match target.nodes.len() {
             1 => String::new(),
             count => format!(", {count} nodes"),

@@ -27,7 +27,7 @@ use super::lost::Outage;
 use super::outcome::RunOutcome;
 use super::replay;
 use super::settings::Settings;
-use super::target::{Target, asked_of, in_real_time, layout};
+use super::target::{RunTarget, asked_of, in_real_time, layout};
 use super::{Observer, Recorded, begin, finish};
 
 /// The arguments of `isolario` by which a child drives the workload of these settings until it is killed, but for
@@ -57,7 +57,7 @@ pub fn run_after_crash(
 }
 
 /// What the child has recorded, with the last reads. The store stays open as long as the target does.
-fn recorded(settings: &Settings, fault: Fault) -> Result<(Recorded, Target), RunError> {
+fn recorded(settings: &Settings, fault: Fault) -> Result<(Recorded, RunTarget), RunError> {
     let path = settings.out.clone().ok_or(RunError::Nothing("run directories"))?;
     let file = path.join(HISTORY);
     let before = formats::read(&file)?.history;
@@ -84,7 +84,7 @@ fn recorded(settings: &Settings, fault: Fault) -> Result<(Recorded, Target), Run
 }
 
 /// The store, opened as it was left.
-fn reopened(settings: &Settings) -> Result<Target, RunError> {
+fn reopened(settings: &Settings) -> Result<RunTarget, RunError> {
     let [url] = &settings.urls[..] else { return Err(RunError::Nothing("databases")) };
     let at = |error| RunError::Database { url: Some(url.clone()), error };
     let node = db::open(url, &asked_of(settings)).map_err(RunError::Open)?;
@@ -92,7 +92,7 @@ fn reopened(settings: &Settings) -> Result<Target, RunError> {
     let version = node.version().map_err(at)?;
     let claim = in_real_time(node.claim(settings.workload.kind, 1));
     let (nodes, tables) = (Arc::new(vec![node]), settings.tables());
-    Ok(Target { hold: None, nodes, version, claim, tables, trouble: None })
+    Ok(RunTarget { hold: None, nodes, version, claim, tables, trouble: None })
 }
 
 /// A time after everything that was recorded. When the child was killed is not on its clock, but then nothing was

@@ -16,7 +16,7 @@ use super::examine::{Judgement, examine};
 use super::faults::last_reads;
 use super::host::Comparison;
 use super::settings::{Ask, Settings};
-use super::target::Target;
+use super::target::RunTarget;
 use crate::follow::{self, FollowError, Following, Input, Step};
 
 /// The shortest time between two looks at the growing history.
@@ -44,7 +44,7 @@ enum Found {
 /// The workload, on its way to a file.
 pub(super) struct Course<'r> {
     pub(super) settings: &'r Settings,
-    pub(super) target: &'r Target,
+    pub(super) target: &'r RunTarget,
     pub(super) generator: &'r (dyn Generator + Sync),
     pub(super) history: &'r Path,
     pub(super) options: &'r CheckOptions,

@@ -16,7 +16,7 @@ use isolario_workload::{Generator, KeyNames, Place, PlannedOp, Rendezvous, Rng};
 
 use super::handle::Handle;
 use super::settings::Settings;
-use super::target::Target;
+use super::target::RunTarget;
 
 /// One of several hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ pub(super) fn prepare_for_all(
 /// are left alone.
 pub(super) fn meet(
     host: Host,
-    target: &mut Target,
+    target: &mut RunTarget,
     settings: &Settings,
     handle: &Handle,
 ) -> Result<Meeting, MeetingError> {

@@ -84,7 +84,7 @@ pub use lost::{LostCommits, Outage, report_of_lost};
 pub use outcome::{Promise, RunOutcome};
 pub use resources::peak_rss_bytes;
 pub use settings::{Ask, Settings, Shrinking};
-pub use target::Target;
+pub use target::RunTarget;
 pub use whitebox::{Whitebox, examine_own_word_again};
 
 use directory::{Directory, unix_seconds};
@@ -100,7 +100,7 @@ use crate::shrink::{self, Shrunk, ShrunkHistory};
 /// Is told how a run goes. Every method does nothing by default.
 pub trait Observer {
     /// The database was opened, asked who it is, and made ready.
-    fn opened(&mut self, target: &Target) {
+    fn opened(&mut self, target: &RunTarget) {
         let _ = target;
     }
 
@@ -138,7 +138,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<RunOutcome, RunError> {
     settings.planner()?;
-    conduct(settings, None, || Target::open(settings), handle, observer)
+    conduct(settings, None, || RunTarget::open(settings), handle, observer)
 }
 
 /// As [`run`], against a database of one's own, given by its nodes. Clients pause within their
@@ -153,7 +153,7 @@ pub fn run_against(
     let think = Some(settings.think.unwrap_or(Settings::THINK_IN_PROCESS));
     let settings = &Settings { think, gathers: true, ..settings.clone() };
     settings.planner()?;
-    conduct(settings, None, || Target::of(nodes, settings), handle, observer)
+    conduct(settings, None, || RunTarget::of(nodes, settings), handle, observer)
 }
 
 /// As [`run`], with a workload of one's own in place of the settings'. These still say of which kind
@@ -166,7 +166,7 @@ pub fn run_with(
 ) -> Result<RunOutcome, RunError> {
     let workload = Workload { absent_ratio: 0.0, ..settings.workload.clone() };
     let settings = &settings.clone().with_workload(workload);
-    conduct(settings, Some(generator), || Target::open(settings), handle, observer)
+    conduct(settings, Some(generator), || RunTarget::open(settings), handle, observer)
 }
 
 /// What one of several hosts recorded: a part of a history, which is checked once it is joined with the
@@ -193,14 +193,14 @@ pub fn run_part(
     let host = settings.host.ok_or(RunError::Nothing("hosts"))?;
     settings.planner()?;
     handle.enter(Stage::Opening);
-    let outcome = Target::open(settings).and_then(|mut target| {
+    let outcome = RunTarget::open(settings).and_then(|mut target| {
         let settings = &*suited(settings, target.nodes[0].as_ref());
         let planner = settings.planner()?;
         let first_session = host.first_session(settings.sessions);
         let generator = SomeSessions { all: &planner, first: first_session };
         let meeting = host::meet(host, &mut target, settings, handle)?;
         observer.opened(&target);
-        let leave = |target: &Target| meeting.part(&target.nodes, handle);
+        let leave = |target: &RunTarget| meeting.part(&target.nodes, handle);
         let Recorded { directory, record, .. } =
             record(settings, &generator, target, handle, observer, leave)?;
         directory.write_record(&record)?;
@@ -215,7 +215,7 @@ pub fn run_part(
 fn conduct(
     settings: &Settings,
     generator: Option<&(dyn Generator + Sync)>,
-    open: impl FnOnce() -> Result<Target, RunError>,
+    open: impl FnOnce() -> Result<RunTarget, RunError>,
     handle: &Handle,
     observer: &mut dyn Observer,
 ) -> Result<RunOutcome, RunError> {
@@ -234,7 +234,7 @@ fn conduct(
                 &planner
             }
         };
-        let leave = |target: &Target| db::clear(&target.nodes);
+        let leave = |target: &RunTarget| db::clear(&target.nodes);
         let recorded = record(settings, generator, target, handle, observer, leave)?;
         finish(settings, recorded, handle, observer)
     });
@@ -258,10 +258,10 @@ struct Recorded {
 fn record(
     settings: &Settings,
     generator: &(dyn Generator + Sync),
-    target: Target,
+    target: RunTarget,
     handle: &Handle,
     observer: &mut dyn Observer,
-    leave: impl FnOnce(&Target),
+    leave: impl FnOnce(&RunTarget),
 ) -> Result<Recorded, RunError> {
     if handle.is_interrupted() {
         return Err(RunError::Interrupted);
@@ -353,7 +353,7 @@ fn record(
 }
 
 /// Whether a server may have lost what it was sent: it had faults, or connections to it broke.
-fn may_have_lost(target: &Target, driven: Option<&db::WorkloadOutcome>) -> bool {
+fn may_have_lost(target: &RunTarget, driven: Option<&db::WorkloadOutcome>) -> bool {
     let is_broken = |event: &RunEvent| event.kind == RunEventKind::ConnectionLost;
     target.trouble.as_ref().is_some_and(Trouble::is_of_server)
         || driven.is_none_or(|driven| driven.events.iter().any(is_broken))
@@ -361,7 +361,7 @@ fn may_have_lost(target: &Target, driven: Option<&db::WorkloadOutcome>) -> bool 
 
 /// When the server ended and came back. Of several nodes, one may be late with what another one has
 /// acknowledged: then nobody knows whether it is lost.
-fn outages(target: &Target, epoch: Instant) -> Vec<Outage> {
+fn outages(target: &RunTarget, epoch: Instant) -> Vec<Outage> {
     match (&target.trouble, target.nodes.len()) {
         (Some(trouble), 1) => trouble.outages(epoch),
         _ => Vec::new(),
@@ -374,7 +374,7 @@ pub fn recorded_outages(record: &RunRecord) -> Vec<Outage> {
 }
 
 /// What is known before anything has happened.
-fn begin(settings: &Settings, target: &Target) -> RunRecord {
+fn begin(settings: &Settings, target: &RunTarget) -> RunRecord {
     let workload = &settings.workload;
     let (asked, asked_all) = match &settings.ask {
         Ask::Claim => (Vec::new(), false),

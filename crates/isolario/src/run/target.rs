@@ -101,7 +101,7 @@ fn prepared(nodes: &SharedNodes, settings: &Settings) -> Result<Option<Hold>, (u
 
 /// The database of a run.
 #[non_exhaustive]
-pub struct Target {
+pub struct RunTarget {
     /// The hold on the database. Of one of several hosts but the first, there is none before all of them are there.
     pub(super) hold: Option<Hold>,
     /// Its nodes.
@@ -116,14 +116,14 @@ pub struct Target {
     pub(super) trouble: Option<Trouble>,
 }
 
-impl Target {
+impl RunTarget {
     /// Opens the databases of the settings' URLs and makes room for the workload.
-    pub fn open(settings: &Settings) -> Result<Target, RunError> {
+    pub fn open(settings: &Settings) -> Result<RunTarget, RunError> {
         let asked = asked_of(settings);
         let open = |url: &DbUrl| db::open(url, &asked).map_err(RunError::Open);
         let opened = |urls: &[DbUrl]| urls.iter().map(open).collect::<Result<Vec<_>, _>>();
         let Some(faults) = &settings.faults else {
-            return Target::of(opened(&settings.urls)?, settings);
+            return RunTarget::of(opened(&settings.urls)?, settings);
         };
         // No server is started for databases that cannot be, or that are there already.
         refuse_others(faults, &settings.urls, &opened(&settings.urls)?)?;
@@ -132,13 +132,13 @@ impl Target {
         for (node, url) in nodes.iter().zip(&settings.urls) {
             trouble.wait_for(url, || node.version())?;
         }
-        let target = Target::of(nodes, settings)?;
+        let target = RunTarget::of(nodes, settings)?;
         let claim = if trouble.is_of_server() { in_real_time(target.claim) } else { target.claim };
-        Ok(Target { trouble: Some(trouble), claim, ..target })
+        Ok(RunTarget { trouble: Some(trouble), claim, ..target })
     }
 
     /// Makes room for the workload in a database of one's own, given by its nodes.
-    pub fn of(nodes: Vec<Box<dyn Database>>, settings: &Settings) -> Result<Target, RunError> {
+    pub fn of(nodes: Vec<Box<dyn Database>>, settings: &Settings) -> Result<RunTarget, RunError> {
         let first = nodes.first().ok_or(RunError::Nothing("databases"))?;
         let at = |node: usize, error: DbError| RunError::Database {
             url: settings.urls.get(node).cloned(),
@@ -165,7 +165,7 @@ impl Target {
             let (first, other) = (first.name().to_owned(), other.name().to_owned());
             return Err(RunError::DifferentDatabases { first, other });
         }
-        Ok(Target { hold, version, claim, nodes, tables: settings.tables(), trouble: None })
+        Ok(RunTarget { hold, version, claim, nodes, tables: settings.tables(), trouble: None })
     }
 
     /// Whether another run uses the database, too, and this one may as well stop.

@@ -17,7 +17,7 @@ use isolario_workload::Kind;
 
 use super::directory::{Directory, HISTORY, VERSION_ORDER};
 use super::examine::Examination;
-use super::target::Target;
+use super::target::RunTarget;
 
 /// What was begun before the clients came.
 pub(super) enum Begun {
@@ -101,7 +101,7 @@ pub struct Whitebox {
 }
 
 /// Begins, before there are clients.
-pub(super) fn begin(target: &Target, kind: Kind, shadow: bool) -> Begun {
+pub(super) fn begin(target: &RunTarget, kind: Kind, shadow: bool) -> Begun {
     if shadow && !target.nodes.iter().all(|node| node.has_shadows()) {
         return Begun::Failed(format!(
             "a shadow transaction takes PostgreSQL at repeatable read or serializable, and this is {} \
