@@ -11,7 +11,7 @@ use std::error::Error;
 use std::path::Path;
 
 use isolario::run::{Handle, RunOutcome, Settings, run_with};
-use isolario::workload::{Generator, Kind, Place, PlannedOp, Rng, Workload};
+use isolario::workload::{AttemptedTxn, Generator, Kind, PlannedOp, Rng, Workload};
 
 const ACCOUNTS: u64 = 10;
 const SESSIONS: u32 = 4;
@@ -23,8 +23,8 @@ struct Transfers {
 
 impl Generator for Transfers {
     /// The same place always gets the same plan, so that a run can be repeated.
-    fn plan(&self, place: Place, ops: &mut Vec<PlannedOp>) {
-        let Place { session, position, attempt, .. } = place;
+    fn plan(&self, place: AttemptedTxn, ops: &mut Vec<PlannedOp>) {
+        let AttemptedTxn { session, position, attempt, .. } = place;
         let mut rng = Rng::derive(self.seed, &[session.into(), position, attempt.into()]);
         let from = rng.below(ACCOUNTS);
         let to = (from + 1 + rng.below(ACCOUNTS - 1)) % ACCOUNTS;

@@ -1,7 +1,7 @@
 //! A transaction in progress, from the client's side.
 
 use isolario_model::{Outcome, Stamp};
-use isolario_workload::{Generator, Place, PlannedOp, Rng};
+use isolario_workload::{AttemptedTxn, Generator, PlannedOp, Rng};
 
 use crate::ending::{Ending, Mishaps};
 use crate::store::{Intent, Store, Txn};
@@ -32,7 +32,7 @@ impl Answer {
 /// A transaction in progress. Each step is one call to the store.
 #[derive(Debug, Default)]
 pub(crate) struct Flight {
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<AttemptedTxn>,
     pub(crate) plan: Vec<PlannedOp>,
     /// What the operations so far returned.
     pub(crate) answers: Vec<Answer>,
@@ -52,7 +52,7 @@ impl Flight {
     /// Begins.
     pub(crate) fn begin(
         &mut self,
-        place: Place,
+        place: AttemptedTxn,
         now: i64,
         generator: &dyn Generator,
         store: &mut Store,

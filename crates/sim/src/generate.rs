@@ -1,7 +1,7 @@
 //! Runs sessions against the store of registers and lists, and streams what they saw.
 
 use isolario_model::{SinkError, TxnSink};
-use isolario_workload::{Generator, Place, Planner, Rng};
+use isolario_workload::{AttemptedTxn, Generator, Planner, Rng};
 
 use crate::chronicle::{Chronicle, Unheard};
 use crate::config::{Config, ConfigError, GenerateError, Plant, Summary};
@@ -61,7 +61,7 @@ impl Clients for Registers<'_> {
         Phase::of(flight.place, flight.outcome)
     }
 
-    fn begin(&mut self, place: Place, now: i64, rng: &mut Rng) {
+    fn begin(&mut self, place: AttemptedTxn, now: i64, rng: &mut Rng) {
         let flight = &mut self.flights[place.session as usize];
         flight.begin(place, now, self.generator, &mut self.store, rng);
     }

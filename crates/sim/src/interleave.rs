@@ -1,7 +1,7 @@
 //! Sessions take turns, step by step.
 
 use isolario_model::{Outcome, SinkError};
-use isolario_workload::{Place, Rng};
+use isolario_workload::{AttemptedTxn, Rng};
 
 use crate::config::Summary;
 use crate::schedule::Schedule;
@@ -15,7 +15,7 @@ pub(crate) trait Clients {
     fn phase(&self, session: u32) -> Phase;
 
     /// Begins a transaction.
-    fn begin(&mut self, place: Place, now: i64, rng: &mut Rng);
+    fn begin(&mut self, place: AttemptedTxn, now: i64, rng: &mut Rng);
 
     /// Runs the next operation, or commits after the last.
     fn step(&mut self, session: u32, rng: &mut Rng) -> Result<(), SinkError>;
@@ -51,7 +51,7 @@ pub(crate) enum Phase {
 
 impl Phase {
     /// Of a session with a transaction at this place, if it has one, which ended so, if it has.
-    pub(crate) fn of(place: Option<Place>, outcome: Option<Outcome>) -> Phase {
+    pub(crate) fn of(place: Option<AttemptedTxn>, outcome: Option<Outcome>) -> Phase {
         match (place, outcome) {
             (None, _) => Phase::Idle,
             (Some(_), None) => Phase::Running,
@@ -136,7 +136,7 @@ impl<C: Clients> Interleaving<C> {
         match self.clients.phase(session) {
             Phase::Idle => {
                 let position = &mut self.positions[session as usize];
-                let next = Place::first(session, *position);
+                let next = AttemptedTxn::first(session, *position);
                 *position += 1;
                 self.clients.begin(next, self.now, &mut self.rng);
                 return Ok(());

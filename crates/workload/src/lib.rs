@@ -6,13 +6,13 @@
 //! plans (the simulated store, a run against a real database) adds what the database answered.
 //!
 //! ```
-//! use isolario_workload::{Generator, Kind, Place, Planner, Workload};
+//! use isolario_workload::{Generator, Kind, AttemptedTxn, Planner, Workload};
 //!
 //! let workload = Workload { kind: Kind::Mini, keys: 100, ..Workload::default() };
 //! let planner = Planner::new(&workload, 8, 42)?;
 //! let (mut plan, mut again) = (Vec::new(), Vec::new());
-//! planner.plan(Place::first(3, 7), &mut plan);
-//! planner.plan(Place::first(3, 7), &mut again);
+//! planner.plan(AttemptedTxn::first(3, 7), &mut plan);
+//! planner.plan(AttemptedTxn::first(3, 7), &mut again);
 //! assert_eq!(plan, again);
 //! assert!((1..=4).contains(&plan.len()));
 //! # Ok::<(), isolario_workload::WorkloadError>(())
@@ -43,7 +43,7 @@ pub use application::{Application, KeyColumn, KeyNames, RowName, Rows, Schema, T
 pub use default_run::DefaultRun;
 pub use distribution::{Distribution, DistributionError};
 pub use mix::{Mix, MixError, TableOpKind};
-pub use plan::{Generator, Place, PlannedOp, Rendezvous};
+pub use plan::{AttemptedTxn, Generator, PlannedOp, Rendezvous};
 pub use planner::Planner;
 pub use preset::Preset;
 pub use rng::{Chance, Rng};

@@ -10,7 +10,7 @@ use crate::table::TableOp;
 /// Attempts of one transaction touch the same keys, so that what was refused is tried again; they
 /// write other values, so that no value is written twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct AttemptedTxn {
     /// The session.
     pub session: u32,
     /// The position within the session, from 0.
@@ -19,10 +19,10 @@ pub struct Place {
     pub attempt: u32,
 }
 
-impl Place {
+impl AttemptedTxn {
     /// The first attempt at a position.
-    pub fn first(session: u32, position: u64) -> Place {
-        Place { session, position, attempt: 0 }
+    pub fn first(session: u32, position: u64) -> AttemptedTxn {
+        AttemptedTxn { session, position, attempt: 0 }
     }
 }
 
@@ -139,11 +139,11 @@ pub struct Rendezvous {
 /// whatever the timing was. Values written to one key should differ between places.
 pub trait Generator {
     /// Adds the operations of one transaction to an empty plan: at least one.
-    fn plan(&self, place: Place, plan: &mut Vec<PlannedOp>);
+    fn plan(&self, place: AttemptedTxn, plan: &mut Vec<PlannedOp>);
 
     /// What the transaction is called, if it has a name. Names are needed where a database's own
     /// log has to be understood: it tells versions, and these tell who wrote them.
-    fn name(&self, place: Place) -> Option<i64> {
+    fn name(&self, place: AttemptedTxn) -> Option<i64> {
         let _ = place;
         None
     }

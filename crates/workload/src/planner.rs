@@ -2,7 +2,7 @@
 
 use crate::application::{Application, KeyNames, Past, Schema};
 use crate::mini::{MiniOp, READ_ONLY, UPDATES};
-use crate::plan::{Generator, Place, PlannedOp, Rendezvous};
+use crate::plan::{AttemptedTxn, Generator, PlannedOp, Rendezvous};
 use crate::rng::{Chance, Rng};
 use crate::sampler::Sampler;
 use crate::shape::{Kind, Workload, WorkloadError};
@@ -90,14 +90,14 @@ impl Planner {
 
     /// A value that no other operation writes: numbered by position, session, attempt and
     /// operation, so that values stay short.
-    fn unique_value(&self, place: Place, op: usize) -> i64 {
+    fn unique_value(&self, place: AttemptedTxn, op: usize) -> i64 {
         let txn = place.position * u64::from(self.sessions) + u64::from(place.session);
         let attempt = txn * u64::from(self.attempts) + u64::from(place.attempt);
         (1 + REPEATED_VALUES + attempt * u64::from(self.workload.max_ops()) + op as u64) as i64
     }
 
     /// A unique value, or one that repeats.
-    fn value(&self, place: Place, op: usize, rng: &mut Rng) -> i64 {
+    fn value(&self, place: AttemptedTxn, op: usize, rng: &mut Rng) -> i64 {
         if rng.happens(self.duplicates) {
             1 + rng.below(REPEATED_VALUES) as i64
         } else {
@@ -105,7 +105,7 @@ impl Planner {
         }
     }
 
-    fn mini(&self, place: Place, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
+    fn mini(&self, place: AttemptedTxn, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
         let (shape, keys) = match self.workload.aim {
             Some(aim) => aim.part(place.session),
             None => self.by_chance(rng),
@@ -144,7 +144,7 @@ impl Planner {
         }
     }
 
-    fn general(&self, place: Place, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
+    fn general(&self, place: AttemptedTxn, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
         let ops = self.workload.ops as usize;
         let whole = self.workload.one_kind_per_txn.then(|| self.action(rng));
         while plan.len() < ops {
@@ -160,7 +160,7 @@ impl Planner {
         }
     }
 
-    fn played(&self, application: Application, place: Place, plan: &mut Vec<PlannedOp>) {
+    fn played(&self, application: Application, place: AttemptedTxn, plan: &mut Vec<PlannedOp>) {
         let (sessions, scale) = (u64::from(self.sessions), u64::from(self.workload.scale));
         let past = Past { seed: self.seed, sessions, scale };
         let number = place.position * sessions + u64::from(place.session);
@@ -168,7 +168,7 @@ impl Planner {
         application.plan(&past, number, plan, &value);
     }
 
-    fn append(&self, place: Place, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
+    fn append(&self, place: AttemptedTxn, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
         let first = self.first_key(place.position);
         for at in 0..self.workload.ops as usize {
             let key = first + self.sampler.sample(rng);
@@ -181,7 +181,7 @@ impl Planner {
         }
     }
 
-    fn lightweight(&self, place: Place, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
+    fn lightweight(&self, place: AttemptedTxn, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
         let key = self.sampler.sample(rng);
         if rng.happens(self.reads) {
             plan.push(PlannedOp::Read { key });
@@ -198,7 +198,7 @@ impl Planner {
 }
 
 impl Generator for Planner {
-    fn plan(&self, place: Place, plan: &mut Vec<PlannedOp>) {
+    fn plan(&self, place: AttemptedTxn, plan: &mut Vec<PlannedOp>) {
         if let Some(table) = &self.table {
             return plan.extend(table.ops(place).map(PlannedOp::Table));
         }
@@ -223,7 +223,7 @@ impl Generator for Planner {
         Schema::of(&self.workload).map(Schema::names)
     }
 
-    fn name(&self, place: Place) -> Option<i64> {
+    fn name(&self, place: AttemptedTxn) -> Option<i64> {
         self.table.as_ref().map(|table| table.name(place))
     }
 
@@ -250,8 +250,9 @@ mod tests {
 
     fn plans(workload: &Workload, sessions: u32, positions: u64) -> Vec<Vec<PlannedOp>> {
         let planner = Planner::new(workload, sessions, 5).unwrap();
-        let places = (0..positions)
-            .flat_map(|position| (0..sessions).map(move |session| Place::first(session, position)));
+        let places = (0..positions).flat_map(|position| {
+            (0..sessions).map(move |session| AttemptedTxn::first(session, position))
+        });
         places
             .map(|place| {
                 let mut plan = Vec::new();
@@ -291,7 +292,7 @@ mod tests {
             for position in 0..50 {
                 let plans = [0, 1, 2].map(|attempt| {
                     let mut plan = Vec::new();
-                    planner.plan(Place { session: 1, position, attempt }, &mut plan);
+                    planner.plan(AttemptedTxn { session: 1, position, attempt }, &mut plan);
                     plan
                 });
                 let keys = |plan: &[PlannedOp]| plan.iter().map(PlannedOp::key).collect::<Vec<_>>();

@@ -5,7 +5,7 @@ use isolario_predicate::{Aggregate, Expr, ExprError, Literal, Predicate};
 use crate::alias::AliasTable;
 use crate::distribution::Distribution;
 use crate::mix::{Mix, TableOpKind};
-use crate::plan::Place;
+use crate::plan::AttemptedTxn;
 use crate::rng::Rng;
 use crate::sampler::Sampler;
 use crate::shape::{Workload, WorkloadError};
@@ -300,7 +300,7 @@ impl TablePlanner {
     }
 
     /// The operations of one transaction.
-    pub fn ops(&self, place: Place) -> impl Iterator<Item = TableOp> + '_ {
+    pub fn ops(&self, place: AttemptedTxn) -> impl Iterator<Item = TableOp> + '_ {
         let mut rng = Rng::derive(self.seed, &[u64::from(place.session), place.position]);
         (0..self.ops).map(move |op| {
             let kind = TableOpKind::ALL[self.kinds.sample(&mut rng) as usize];
@@ -309,13 +309,13 @@ impl TablePlanner {
     }
 
     /// A number that no other attempt at a transaction has.
-    pub fn name(&self, place: Place) -> i64 {
+    pub fn name(&self, place: AttemptedTxn) -> i64 {
         let txn = place.position * u64::from(self.sessions) + u64::from(place.session);
         (1 + txn * u64::from(self.attempts) + u64::from(place.attempt)) as i64
     }
 
     /// A number that no other operation has: the transaction, and the operation within it.
-    fn version(&self, place: Place, op: u32) -> i64 {
+    fn version(&self, place: AttemptedTxn, op: u32) -> i64 {
         1 + (self.name(place) - 1) * i64::from(self.ops) + i64::from(op)
     }
 
@@ -371,7 +371,9 @@ mod tests {
     fn plans_keep_their_mix_and_their_versions_apart() {
         let planner = TablePlanner::new(&TableWorkload::default(), 4, 7).unwrap();
         let (mut kinds, mut versions) = ([0_u32; 2], BTreeSet::new());
-        for place in (0..500).flat_map(|position| (0..4).map(move |s| Place::first(s, position))) {
+        for place in
+            (0..500).flat_map(|position| (0..4).map(move |s| AttemptedTxn::first(s, position)))
+        {
             let plan: Vec<_> = planner.ops(place).collect();
             assert_eq!(plan.len(), 5);
             for op in plan {
@@ -399,7 +401,7 @@ mod tests {
         let (mut names, mut versions) = (BTreeSet::new(), BTreeSet::new());
         for position in 0..50 {
             let reads = [0, 1, 2].map(|attempt| {
-                let place = Place { session: 1, position, attempt };
+                let place = AttemptedTxn { session: 1, position, attempt };
                 assert!(names.insert(planner.name(place)));
                 let ops = planner.ops(place);
                 ops.map(|op| {

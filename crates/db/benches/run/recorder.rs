@@ -5,7 +5,7 @@ use std::path::Path;
 use isolario_bench::{Failure, Job, Kept, Stopwatch};
 use isolario_formats::LiveRecorder;
 use isolario_model::{Meta, Op, OpInput, Outcome, TxnEnd, TxnStart};
-use isolario_workload::{DefaultRun, Generator, Kind, Place, PlannedOp, Planner};
+use isolario_workload::{AttemptedTxn, DefaultRun, Generator, Kind, PlannedOp, Planner};
 
 /// Records so many mini-transactions.
 pub struct Record {
@@ -34,7 +34,7 @@ impl Job for Record {
         let told: Vec<Told> = (0..self.txns.min(256))
             .map(|position| {
                 plan.clear();
-                planner.plan(Place::first(0, position), &mut plan);
+                planner.plan(AttemptedTxn::first(0, position), &mut plan);
                 Told::of(&plan)
             })
             .collect();

@@ -195,14 +195,14 @@ const TICK: Duration = Duration::from_millis(100);
 /// use std::time::Duration;
 ///
 /// use isolario_db::{Control, DbUrl, Layout, RunPlan, Settings, open, run};
-/// use isolario_workload::{Generator, Kind, Place, PlannedOp};
+/// use isolario_workload::{Generator, Kind, AttemptedTxn, PlannedOp};
 ///
 /// /// Every session increments the same counter, with values that tell who did.
 /// struct Counter;
 ///
 /// impl Generator for Counter {
-///     fn plan(&self, place: Place, plan: &mut Vec<PlannedOp>) {
-///         let Place { session, position, attempt } = place;
+///     fn plan(&self, place: AttemptedTxn, plan: &mut Vec<PlannedOp>) {
+///         let AttemptedTxn { session, position, attempt } = place;
 ///         let value = 1 + i64::from(session) + 10 * (i64::from(attempt) + 10 * position as i64);
 ///         plan.extend([PlannedOp::Read { key: 0 }, PlannedOp::Write { key: 0, value }]);
 ///     }

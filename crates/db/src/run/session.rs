@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use isolario_formats::LiveRecorder;
 use isolario_model::{SinkError, StopReason};
-use isolario_workload::{Place, PlannedOp};
+use isolario_workload::{AttemptedTxn, PlannedOp};
 
 use super::attempt::{Client, Failed};
 use super::events::Lost;
@@ -186,7 +186,8 @@ impl<'r> Session<'r> {
             if let Some(gatherer) = &mut self.client.gatherer {
                 gatherer.begin(position, attempt);
             }
-            let error = match self.attempt(Place { session: self.number, position, attempt }) {
+            let error = match self.attempt(AttemptedTxn { session: self.number, position, attempt })
+            {
                 Ok(took) => {
                     self.shared.meter.committed(Duration::from_nanos(took));
                     return Ended::Committed;
@@ -210,7 +211,7 @@ impl<'r> Session<'r> {
         Ended::GivenUp
     }
 
-    fn attempt(&mut self, place: Place) -> Result<u64, Failed> {
+    fn attempt(&mut self, place: AttemptedTxn) -> Result<u64, Failed> {
         self.plan.clear();
         self.shared.plan.generator.plan(place, &mut self.plan);
         let gone = || Failed::Database(DbError::retryable("not connected").disconnected());

@@ -12,7 +12,7 @@ use isolario_db::{
     Obstacle, RegisterValue, ServerClock, SharedNodes,
 };
 use isolario_model::HostClock;
-use isolario_workload::{Generator, KeyNames, Place, PlannedOp, Rendezvous, Rng};
+use isolario_workload::{AttemptedTxn, Generator, KeyNames, PlannedOp, Rendezvous, Rng};
 
 use super::handle::Handle;
 use super::settings::Settings;
@@ -65,17 +65,17 @@ pub(super) struct SomeSessions<'g> {
 }
 
 impl SomeSessions<'_> {
-    fn place(&self, place: Place) -> Place {
-        Place { session: self.first + place.session, ..place }
+    fn place(&self, place: AttemptedTxn) -> AttemptedTxn {
+        AttemptedTxn { session: self.first + place.session, ..place }
     }
 }
 
 impl Generator for SomeSessions<'_> {
-    fn plan(&self, place: Place, plan: &mut Vec<PlannedOp>) {
+    fn plan(&self, place: AttemptedTxn, plan: &mut Vec<PlannedOp>) {
         self.all.plan(self.place(place), plan);
     }
 
-    fn name(&self, place: Place) -> Option<i64> {
+    fn name(&self, place: AttemptedTxn) -> Option<i64> {
         self.all.name(self.place(place))
     }
 
@@ -451,13 +451,13 @@ mod tests {
     fn sessions_are_numbered_over_all_hosts() {
         struct Echo;
         impl Generator for Echo {
-            fn plan(&self, place: Place, plan: &mut Vec<PlannedOp>) {
+            fn plan(&self, place: AttemptedTxn, plan: &mut Vec<PlannedOp>) {
                 plan.push(PlannedOp::Read { key: u64::from(place.session) });
             }
         }
         let second = SomeSessions { all: &Echo, first: 8 };
         let mut plan = Vec::new();
-        second.plan(Place::first(3, 0), &mut plan);
+        second.plan(AttemptedTxn::first(3, 0), &mut plan);
         assert_eq!(plan, [PlannedOp::Read { key: 11 }]);
     }
 }

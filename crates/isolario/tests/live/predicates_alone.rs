@@ -5,7 +5,7 @@ use std::time::Duration;
 use isolario::model::{ItemView, Level};
 use isolario::run::{Handle, RunOutcome, Settings, Shrinking, run_with};
 use isolario::workload::{
-    Column, Generator, Held, Kind as WorkloadKind, Place, PlannedOp, Rendezvous, TableOp,
+    AttemptedTxn, Column, Generator, Held, Kind as WorkloadKind, PlannedOp, Rendezvous, TableOp,
     ValueRange, Workload,
 };
 use isolario::{check, model};
@@ -21,14 +21,14 @@ struct Leaving;
 const SESSIONS: u32 = 4;
 
 impl Leaving {
-    fn number(place: Place) -> i64 {
+    fn number(place: AttemptedTxn) -> i64 {
         i64::from(place.attempt)
             + 6 * (place.position as i64 * i64::from(SESSIONS) + i64::from(place.session))
     }
 }
 
 impl Generator for Leaving {
-    fn plan(&self, place: Place, plan: &mut Vec<PlannedOp>) {
+    fn plan(&self, place: AttemptedTxn, plan: &mut Vec<PlannedOp>) {
         let round = (place.position / 3) as u32;
         let (first, second) = (2 * round, 2 * round + 1);
         let low = i64::from(round) * 100;
@@ -48,7 +48,7 @@ impl Generator for Leaving {
         plan.extend(ops.into_iter().map(PlannedOp::Table));
     }
 
-    fn name(&self, place: Place) -> Option<i64> {
+    fn name(&self, place: AttemptedTxn) -> Option<i64> {
         Some(Leaving::number(place))
     }
 

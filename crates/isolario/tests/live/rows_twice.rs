@@ -7,7 +7,7 @@ use isolario::Level;
 use isolario::model::{History, Op, Outcome};
 use isolario::run::{Handle, RunOutcome, Settings, Shrinking, run_with};
 use isolario::workload::{
-    Column, Generator, Held, Kind as WorkloadKind, Place, PlannedOp, Rendezvous, TableOp,
+    AttemptedTxn, Column, Generator, Held, Kind as WorkloadKind, PlannedOp, Rendezvous, TableOp,
     ValueRange, Workload,
 };
 use isolario_servers::{Durability, Kind, Servers};
@@ -20,8 +20,8 @@ struct Replacing;
 const KEY: u32 = 0;
 
 impl Generator for Replacing {
-    fn plan(&self, place: Place, plan: &mut Vec<PlannedOp>) {
-        let Place { session, position, attempt } = place;
+    fn plan(&self, place: AttemptedTxn, plan: &mut Vec<PlannedOp>) {
+        let AttemptedTxn { session, position, attempt } = place;
         let version = 12 * position as i64 + 2 * i64::from(attempt) + i64::from(session);
         let read = TableOp::Read { key: KEY };
         let ops = if session == 0 {

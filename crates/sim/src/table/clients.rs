@@ -1,7 +1,7 @@
 //! Clients of the store: they run their plans, and tell what they saw.
 
 use isolario_model::{Clock, Initial, Meta, Outcome, SinkError, Stamp, TxnSink, Value};
-use isolario_workload::{Held, Place, Rng, TableOp, TablePlanner, ValueRange};
+use isolario_workload::{AttemptedTxn, Held, Rng, TableOp, TablePlanner, ValueRange};
 
 use super::config::{TableAnomaly, TableConfig};
 use super::plant;
@@ -38,7 +38,7 @@ impl Answer {
 /// A transaction in progress. Each step is one call to the store.
 #[derive(Debug, Default)]
 pub(super) struct TableFlight {
-    place: Option<Place>,
+    place: Option<AttemptedTxn>,
     /// What it is called.
     pub(super) name: u64,
     pub(super) plan: Vec<TableOp>,
@@ -178,7 +178,7 @@ impl Clients for Tables<'_> {
         Phase::of(flight.place, flight.outcome)
     }
 
-    fn begin(&mut self, place: Place, now: i64, _: &mut Rng) {
+    fn begin(&mut self, place: AttemptedTxn, now: i64, _: &mut Rng) {
         self.begun += 1;
         let flight = &mut self.flights[place.session as usize];
         flight.plan.clear();

@@ -177,12 +177,13 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::{Generator, Place, Planner, Workload};
+    use crate::{AttemptedTxn, Generator, Planner, Workload};
 
     fn plans(application: Application, scale: u32) -> Vec<Vec<PlannedOp>> {
         let workload = Workload::of_application(application, scale);
         let planner = Planner::new(&workload, 4, 7).unwrap();
-        let places = (0..1000).flat_map(|position| (0..4).map(move |s| Place::first(s, position)));
+        let places =
+            (0..1000).flat_map(|position| (0..4).map(move |s| AttemptedTxn::first(s, position)));
         let plan = |place| {
             let mut plan = Vec::new();
             planner.plan(place, &mut plan);
