@@ -5,7 +5,7 @@ pub(crate) mod application;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(crate) mod sql;
 
-use isolario_workload::Held;
+use isolario_workload::RowValues;
 
 /// The table of a run. Its rows have a key `id`, two columns `a` and `b` that ranges are about, and
 /// `v`, the version: which transaction wrote it, by which operation. A column `w` keeps the version
@@ -19,7 +19,7 @@ pub struct TableResult {
     /// The rows: those that were read, as they were; those that were written, as they are from now
     /// on; those that were deleted, without anything. An update of a row that is not there has
     /// none, and neither has an insert, which always writes its row.
-    pub rows: Vec<(u32, Option<Held>)>,
+    pub rows: Vec<(u32, Option<RowValues>)>,
     /// The value of a function. The rows are then those that it was taken over.
     pub value: Option<i64>,
     /// What the database says of the state that the operation saw, in its own words; only where

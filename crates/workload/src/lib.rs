@@ -49,4 +49,4 @@ pub use preset::Preset;
 pub use rng::{Chance, Rng};
 pub use sampler::Sampler;
 pub use shape::{Kind, Workload, WorkloadError};
-pub use table::{Column, Function, Held, TableOp, TablePlanner, TableWorkload, ValueRange};
+pub use table::{Column, Function, RowValues, TableOp, TablePlanner, TableWorkload, ValueRange};

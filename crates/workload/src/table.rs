@@ -58,7 +58,7 @@ impl TableWorkload {
 
 /// What a row holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct RowValues {
     /// A column that ranges are about.
     pub a: i64,
     /// The other one.
@@ -67,20 +67,20 @@ pub struct Held {
     pub version: i64,
 }
 
-impl Held {
+impl RowValues {
     /// What an increment makes of it. Values stay among those that ranges are about.
     #[must_use]
-    pub fn incremented(self, version: i64) -> Held {
-        Held { a: (self.a + 1) % VALUES as i64, version, ..self }
+    pub fn incremented(self, version: i64) -> RowValues {
+        RowValues { a: (self.a + 1) % VALUES as i64, version, ..self }
     }
 }
 
 /// A column that ranges are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// [`Held::a`].
+    /// [`RowValues::a`].
     A,
-    /// [`Held::b`].
+    /// [`RowValues::b`].
     B,
 }
 
@@ -94,7 +94,7 @@ impl Column {
     }
 
     /// Its value in a row.
-    pub fn of(self, held: &Held) -> i64 {
+    pub fn of(self, held: &RowValues) -> i64 {
         match self {
             Column::A => held.a,
             Column::B => held.b,
@@ -116,7 +116,7 @@ pub struct ValueRange {
 impl ValueRange {
     /// Whether a row is in it; one that is not there never is.
     #[inline]
-    pub fn matches(&self, held: Option<Held>) -> bool {
+    pub fn matches(&self, held: Option<RowValues>) -> bool {
         held.is_some_and(|held| (self.low..=self.high).contains(&self.column.of(&held)))
     }
 
@@ -154,7 +154,7 @@ impl Function {
     }
 
     /// Its value over rows; nothing over none, except for their number.
-    pub fn over<'h>(self, rows: impl Iterator<Item = &'h Held>) -> Option<i64> {
+    pub fn over<'h>(self, rows: impl Iterator<Item = &'h RowValues>) -> Option<i64> {
         match self {
             Function::Count => Some(rows.count() as i64),
             Function::Sum(column) => {
@@ -174,21 +174,21 @@ pub enum TableOp {
         /// Which row.
         key: u32,
         /// What it is to hold.
-        held: Held,
+        held: RowValues,
     },
     /// Update a row if it is there.
     Update {
         /// Which row.
         key: u32,
         /// What it is to hold.
-        held: Held,
+        held: RowValues,
     },
     /// Read a row.
     Read {
         /// Which row.
         key: u32,
     },
-    /// Read a row and, if it is there, update it to the next value of [`Held::a`].
+    /// Read a row and, if it is there, update it to the next value of [`RowValues::a`].
     Increment {
         /// Which row.
         key: u32,
@@ -200,7 +200,7 @@ pub enum TableOp {
         /// Which rows.
         range: ValueRange,
     },
-    /// Set [`Held::b`] of the rows of a range.
+    /// Set [`RowValues::b`] of the rows of a range.
     RangeUpdate {
         /// Which rows.
         range: ValueRange,
@@ -321,7 +321,7 @@ impl TablePlanner {
 
     fn op(&self, kind: TableOpKind, version: i64, rng: &mut Rng) -> TableOp {
         let key = self.sampler.sample(rng) as u32;
-        let held = Held { a: rng.below(VALUES) as i64, b: rng.below(VALUES) as i64, version };
+        let held = RowValues { a: rng.below(VALUES) as i64, b: rng.below(VALUES) as i64, version };
         match kind {
             TableOpKind::Insert => TableOp::Insert { key, held },
             TableOpKind::Update => TableOp::Update { key, held },
@@ -427,7 +427,7 @@ mod tests {
     #[test]
     fn a_range_holds_rows_that_are_there() {
         let range = ValueRange { column: Column::B, low: 3, high: 5 };
-        let held = |b| Some(Held { a: 0, b, version: 1 });
+        let held = |b| Some(RowValues { a: 0, b, version: 1 });
         assert!(range.matches(held(3)) && range.matches(held(5)));
         assert!(!range.matches(held(6)) && !range.matches(None));
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use isolario_model::Stamp;
-use isolario_workload::{Function, Held as Row, TableOp, ValueRange};
+use isolario_workload::{Function, RowValues as Row, TableOp, ValueRange};
 use serde_json::{Value, json};
 
 use super::process::Line;

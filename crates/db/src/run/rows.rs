@@ -2,7 +2,7 @@
 
 use isolario_model::{Op, OpInput, RowInput, SinkError, TupleParts, ValueRef};
 use isolario_predicate::{Comparison, Expr, ExprError, Literal, Predicate};
-use isolario_workload::{Held, TableOp};
+use isolario_workload::{RowValues, TableOp};
 
 use crate::table::{TABLE, TableResult};
 
@@ -14,7 +14,7 @@ fn key_columns(key: u32) -> Key {
     [("id", key.into())]
 }
 
-fn columns(held: Held) -> Columns {
+fn columns(held: RowValues) -> Columns {
     [("a", held.a.into()), ("b", held.b.into()), ("v", held.version.into())]
 }
 
@@ -151,8 +151,8 @@ mod tests {
 
     #[test]
     fn a_read_by_key_that_finds_two_rows_has_them_both() {
-        let held = |version| Some(Held { a: 1, b: 2, version });
-        let read = |rows: &[(u32, Option<Held>)]| {
+        let held = |version| Some(RowValues { a: 1, b: 2, version });
+        let read = |rows: &[(u32, Option<RowValues>)]| {
             let found = TableResult { rows: rows.to_vec(), ..TableResult::default() };
             let mut recorded = Vec::new();
             let record_op = |op: &OpInput<'_>| {

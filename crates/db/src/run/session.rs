@@ -317,14 +317,14 @@ fn leave_alone(plan: &mut [PlannedOp]) {
 
 #[cfg(test)]
 mod tests {
-    use isolario_workload::{Column, Held, TableOp, ValueRange};
+    use isolario_workload::{Column, RowValues, TableOp, ValueRange};
 
     use super::*;
 
     #[test]
     fn a_change_by_predicate_can_be_left_alone() {
         let range = ValueRange { column: Column::A, low: 1, high: 9 };
-        let held = Held { a: 1, b: 2, version: 3 };
+        let held = RowValues { a: 1, b: 2, version: 3 };
         let insert = PlannedOp::Table(TableOp::Insert { key: 5, held });
         let update = PlannedOp::Table(TableOp::RangeUpdate { range, b: 7, version: 4 });
         let delete = PlannedOp::Table(TableOp::Delete { range, version: 5 });

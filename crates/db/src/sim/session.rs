@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isolario_sim::{Conflict, Intent, TableStore, TableTxn, Txn};
-use isolario_workload::{Chance, Held as Row, Rng, TableOp};
+use isolario_workload::{Chance, Rng, RowValues as Row, TableOp};
 
 use super::Shared;
 use super::defect::Defect;

@@ -8,7 +8,7 @@
 use std::sync::LazyLock;
 
 use isolario_model::Value;
-use isolario_workload::{Column, Function, Held, TableOp, ValueRange};
+use isolario_workload::{Column, Function, RowValues, TableOp, ValueRange};
 
 use super::{TABLE, TableResult};
 use crate::error::DbError;
@@ -396,7 +396,7 @@ fn take_rows(reply: Reply, first: usize, found: &mut TableResult) -> Result<(), 
         match row.get(first..) {
             Some([Value::Int(id), Value::Int(a), Value::Int(b), Value::Int(version)]) => {
                 let key = u32::try_from(*id).map_err(|_| strange(&row))?;
-                found.rows.push((key, Some(Held { a: *a, b: *b, version: *version })));
+                found.rows.push((key, Some(RowValues { a: *a, b: *b, version: *version })));
             }
             Some([Value::Nil, ..]) => {}
             _ => return Err(strange(&row)),

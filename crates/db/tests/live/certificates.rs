@@ -19,7 +19,7 @@ use isolario_model::{
 };
 use isolario_servers::Kind;
 use isolario_workload::{
-    Column, Held, Kind as WorkloadKind, Planner, TableOp, ValueRange, Workload,
+    Column, Kind as WorkloadKind, Planner, RowValues, TableOp, ValueRange, Workload,
 };
 use tempfile::TempDir;
 
@@ -213,7 +213,7 @@ fn postgres_tells_what_every_statement_saw() {
 
 /// The history of a row that is inserted, deleted by a second session, and inserted by the first one, which
 /// then finds these versions of it.
-fn of_two_rows(found: &[(u32, Option<Held>)]) -> History {
+fn of_two_rows(found: &[(u32, Option<RowValues>)]) -> History {
     let there = Expr::column("value").is_null().unwrap().negated_condition().unwrap();
     let predicate = &Predicate::rows("t", there).unwrap();
     let key = TupleParts { table: "t", columns: &[("id", ValueRef::Int(1))] };
@@ -250,7 +250,7 @@ fn repeatable_read_of_postgres_is_not_quite_snapshot_isolation() {
     let servers = start(Kind::Postgres);
     let database = database(servers.url(), "repeatable-read");
     prepare_nodes(std::slice::from_ref(&database), WorkloadKind::Predicate, 10);
-    let held = |version| Held { a: 5, b: 5, version };
+    let held = |version| RowValues { a: 5, b: 5, version };
     let mut found = TableResult::default();
     let mut one = database.connect().unwrap();
     one.begin(Access::Write).unwrap();

@@ -9,14 +9,14 @@ use isolario_model::{
 };
 use isolario_servers::Kind;
 use isolario_workload::{
-    Column, Function, Held, Kind as WorkloadKind, Mix, TableOp, ValueRange, Workload,
+    Column, Function, Kind as WorkloadKind, Mix, RowValues, TableOp, ValueRange, Workload,
 };
 
 use super::site::{connect, database, prepare, start};
 use super::trial::Trial;
 
-const fn held(a: i64, b: i64, version: i64) -> Held {
-    Held { a, b, version }
+const fn held(a: i64, b: i64, version: i64) -> RowValues {
+    RowValues { a, b, version }
 }
 
 fn range(column: Column, low: i64, high: i64) -> ValueRange {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use isolario::model::{ItemView, Level};
 use isolario::run::{Handle, RunOutcome, Settings, Shrinking, run_with};
 use isolario::workload::{
-    AttemptedTxn, Column, Generator, Held, Kind as WorkloadKind, PlannedOp, Rendezvous, TableOp,
-    ValueRange, Workload,
+    AttemptedTxn, Column, Generator, Kind as WorkloadKind, PlannedOp, Rendezvous, RowValues,
+    TableOp, ValueRange, Workload,
 };
 use isolario::{check, model};
 use isolario_servers::{Durability, Kind, Servers};
@@ -32,7 +32,7 @@ impl Generator for Leaving {
         let round = (place.position / 3) as u32;
         let (first, second) = (2 * round, 2 * round + 1);
         let low = i64::from(round) * 100;
-        let held = |a, op| Held { a, b: 0, version: 4 * Leaving::number(place) + op };
+        let held = |a, op| RowValues { a, b: 0, version: 4 * Leaving::number(place) + op };
         let ops = match (place.session, place.position % 3) {
             (0, 0) => vec![TableOp::Insert { key: second, held: held(low + 5, 0) }],
             (0, 1) => vec![TableOp::Insert { key: first, held: held(low + 50, 0) }],

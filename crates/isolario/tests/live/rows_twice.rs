@@ -7,8 +7,8 @@ use isolario::Level;
 use isolario::model::{History, Op, Outcome};
 use isolario::run::{Handle, RunOutcome, Settings, Shrinking, run_with};
 use isolario::workload::{
-    AttemptedTxn, Column, Generator, Held, Kind as WorkloadKind, PlannedOp, Rendezvous, TableOp,
-    ValueRange, Workload,
+    AttemptedTxn, Column, Generator, Kind as WorkloadKind, PlannedOp, Rendezvous, RowValues,
+    TableOp, ValueRange, Workload,
 };
 use isolario_servers::{Durability, Kind, Servers};
 use tempfile::TempDir;
@@ -28,7 +28,7 @@ impl Generator for Replacing {
             let range = ValueRange { column: Column::A, low: 0, high: 9 };
             vec![read, TableOp::Delete { range, version }]
         } else {
-            vec![read, TableOp::Insert { key: KEY, held: Held { a: 5, b: 0, version } }, read]
+            vec![read, TableOp::Insert { key: KEY, held: RowValues { a: 5, b: 0, version } }, read]
         };
         plan.extend(ops.into_iter().map(PlannedOp::Table));
     }

@@ -1,7 +1,7 @@
 //! Clients of the store: they run their plans, and tell what they saw.
 
 use isolario_model::{Clock, Initial, Meta, Outcome, SinkError, Stamp, TxnSink, Value};
-use isolario_workload::{AttemptedTxn, Held, Rng, TableOp, TablePlanner, ValueRange};
+use isolario_workload::{AttemptedTxn, Rng, RowValues, TableOp, TablePlanner, ValueRange};
 
 use super::config::{TableAnomaly, TableConfig};
 use super::plant;
@@ -18,9 +18,9 @@ pub(super) enum Answer {
     /// Nothing but that it is done.
     Done,
     /// What a row held; for a write, before it.
-    Row(Option<Held>),
+    Row(Option<RowValues>),
     /// The rows of a range, as they are after the operation; none for those that it deleted.
-    Rows(Vec<(u32, Option<Held>)>, Stamp),
+    Rows(Vec<(u32, Option<RowValues>)>, Stamp),
     /// The value of a function.
     Value(Option<i64>, Stamp),
 }
@@ -90,7 +90,7 @@ impl TableFlight {
                 Answer::Rows(rows.collect(), snapshot)
             }
             TableOp::RangeUpdate { range, b, version } => {
-                self.write_range(range, |held| Some(Held { b, version, ..held }), store, rng)
+                self.write_range(range, |held| Some(RowValues { b, version, ..held }), store, rng)
             }
             TableOp::Delete { range, .. } => self.write_range(range, |_| None, store, rng),
             TableOp::Aggregate { function, range } => {
@@ -103,7 +103,7 @@ impl TableFlight {
     fn write_range(
         &mut self,
         range: ValueRange,
-        new: impl Fn(Held) -> Option<Held>,
+        new: impl Fn(RowValues) -> Option<RowValues>,
         store: &mut TableStore,
         rng: &mut Rng,
     ) -> Answer {

@@ -3,7 +3,7 @@
 //! Nothing else touches the table and the sessions, so the anomaly neither hides nor grows.
 
 use isolario_model::{Outcome, SinkError, TxnEnd};
-use isolario_workload::{Column, Held, ValueRange};
+use isolario_workload::{Column, RowValues, ValueRange};
 
 use super::config::TableAnomaly;
 use super::report::RowReporter;
@@ -97,6 +97,6 @@ pub(super) fn plant(
     Ok(planted)
 }
 
-fn held(row: u32) -> Held {
-    Held { a: row.into(), b: 0, version: row.into() }
+fn held(row: u32) -> RowValues {
+    RowValues { a: row.into(), b: 0, version: row.into() }
 }

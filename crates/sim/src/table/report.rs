@@ -5,7 +5,7 @@ use isolario_model::{
     ValueRef,
 };
 use isolario_predicate::ExprError;
-use isolario_workload::{Chance, Held, Rng, TableOp, ValueRange};
+use isolario_workload::{Chance, Rng, RowValues, TableOp, ValueRange};
 
 use super::clients::{Answer, TableFlight};
 use super::{KEY_COLUMN, RowId, TABLE};
@@ -115,7 +115,7 @@ impl<'s> RowReporter<'s> {
     pub(super) fn read(
         &mut self,
         row: RowId<'_>,
-        found: Option<Option<Held>>,
+        found: Option<Option<RowValues>>,
     ) -> Result<(), SinkError> {
         with_row(row, found.flatten(), |key, value| {
             self.op(&Op::Read { key, value: found.map(|_| value) })
@@ -123,7 +123,7 @@ impl<'s> RowReporter<'s> {
     }
 
     /// Tells a write of a row.
-    pub(super) fn write(&mut self, row: RowId<'_>, held: Held) -> Result<(), SinkError> {
+    pub(super) fn write(&mut self, row: RowId<'_>, held: RowValues) -> Result<(), SinkError> {
         with_row(row, Some(held), |key, value| self.op(&Op::Write { key, value }))
     }
 
@@ -132,7 +132,7 @@ impl<'s> RowReporter<'s> {
         &mut self,
         table: &str,
         range: ValueRange,
-        rows: Option<&Vec<(u32, Option<Held>)>>,
+        rows: Option<&Vec<(u32, Option<RowValues>)>>,
         is_write: bool,
     ) -> Result<(), SinkError> {
         let predicate = range.predicate(table).map_err(refused)?;
@@ -167,14 +167,14 @@ fn key_columns(key: u32) -> [(&'static str, ValueRef<'static>); 1] {
 }
 
 /// The columns that a row holds.
-fn columns(held: Option<Held>) -> Option<[(&'static str, ValueRef<'static>); 3]> {
+fn columns(held: Option<RowValues>) -> Option<[(&'static str, ValueRef<'static>); 3]> {
     held.map(|held| [("a", held.a.into()), ("b", held.b.into()), ("v", held.version.into())])
 }
 
 /// A row and what it holds, as the sink sees them.
 fn with_row<T>(
     row: RowId<'_>,
-    held: Option<Held>,
+    held: Option<RowValues>,
     tell: impl FnOnce(ValueRef<'_>, ValueRef<'_>) -> T,
 ) -> T {
     let key = TupleParts { table: row.table, columns: &[(KEY_COLUMN, row.id.into())] };

@@ -29,7 +29,7 @@
 use std::collections::VecDeque;
 
 use isolario_model::{Level, Stamp};
-use isolario_workload::{Held, Rng, ValueRange};
+use isolario_workload::{Rng, RowValues, ValueRange};
 
 use super::config::TableDefect;
 use crate::store::Conflict;
@@ -76,15 +76,15 @@ struct Version {
     /// The number of the commit that made it; 0 for the absent row that was there at first.
     sequence: u64,
     /// What it holds; none if the row is absent.
-    held: Option<Held>,
+    held: Option<RowValues>,
 }
 
 /// What a commit did to a row.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     sequence: u64,
-    before: Option<Held>,
-    after: Option<Held>,
+    before: Option<RowValues>,
+    after: Option<RowValues>,
 }
 
 /// A transaction in progress. Its buffers are reused when it begins again.
@@ -92,7 +92,7 @@ struct Change {
 pub struct TableTxn {
     session: usize,
     snapshot: u64,
-    writes: Vec<(u32, Option<Held>)>,
+    writes: Vec<(u32, Option<RowValues>)>,
     /// Rows that were read, with the number of the version.
     pins: Vec<(u32, u64)>,
     /// Ranges that were read, with the snapshot.
@@ -100,12 +100,12 @@ pub struct TableTxn {
 }
 
 impl TableTxn {
-    fn own(&self, key: u32) -> Option<Option<Held>> {
+    fn own(&self, key: u32) -> Option<Option<RowValues>> {
         self.writes.iter().rev().find(|(written, _)| *written == key).map(|(_, held)| *held)
     }
 
     /// Of each row that it wrote, what it holds last.
-    pub(super) fn last_writes(&self) -> impl Iterator<Item = (u32, Option<Held>)> + '_ {
+    pub(super) fn last_writes(&self) -> impl Iterator<Item = (u32, Option<RowValues>)> + '_ {
         let is_last = |at: usize| {
             let later = &self.writes[at + 1..];
             later.iter().all(|(key, _)| *key != self.writes[at].0)
@@ -168,7 +168,7 @@ impl TableStore {
     }
 
     /// Reads a row.
-    pub fn read(&mut self, txn: &mut TableTxn, key: u32) -> Option<Held> {
+    pub fn read(&mut self, txn: &mut TableTxn, key: u32) -> Option<RowValues> {
         self.refresh(txn);
         if let Some(own) = txn.own(key) {
             return own;
@@ -186,7 +186,7 @@ impl TableStore {
         txn: &mut TableTxn,
         range: ValueRange,
         rng: &mut Rng,
-    ) -> (Vec<(u32, Held)>, Stamp) {
+    ) -> (Vec<(u32, RowValues)>, Stamp) {
         self.refresh(txn);
         let snapshot = self.scan_snapshot(txn, rng);
         let mut found = Vec::new();
@@ -210,7 +210,7 @@ impl TableStore {
     }
 
     /// Writes a row, or deletes it.
-    pub fn write(&self, txn: &mut TableTxn, key: u32, held: Option<Held>) {
+    pub fn write(&self, txn: &mut TableTxn, key: u32, held: Option<RowValues>) {
         txn.writes.push((key, held));
     }
 
@@ -284,7 +284,7 @@ impl TableStore {
         let unchanged = |(key, read): &(u32, u64)| {
             self.latest.get(*key as usize).map_or(0, |latest| latest.sequence) == *read
         };
-        let seen = |(key, _): &(u32, Option<Held>)| {
+        let seen = |(key, _): &(u32, Option<RowValues>)| {
             self.latest.get(*key as usize).is_none_or(|latest| latest.sequence <= txn.snapshot)
         };
         let unmoved = |(range, snapshot): &(ValueRange, u64)| {
@@ -297,7 +297,7 @@ impl TableStore {
     }
 
     /// Puts a version in its place. Versions that nobody can read any more go.
-    fn install(&mut self, key: u32, held: Option<Held>, oldest: u64) {
+    fn install(&mut self, key: u32, held: Option<RowValues>, oldest: u64) {
         let at = key as usize;
         if at >= self.latest.len() {
             self.latest.resize_with(at + 1, Version::default);
