@@ -11,7 +11,7 @@ use crate::markdown::{block, code, table, table_of, text};
 use crate::names::{Names, counted, grouped};
 use crate::provenance::{Provenance, Utc, shell_word};
 use crate::report::Report;
-use crate::words::{at_least, level_name, product, verdict};
+use crate::sentences::{at_least, level_name, product, verdict};
 
 /// What stands in place of what nobody told.
 const TO_FILL_IN: &str = "_to be filled in_";

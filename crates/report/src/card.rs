@@ -8,12 +8,12 @@ use crate::finding::Finding;
 use crate::involved::InvolvedTxn;
 use crate::markdown::{block, code, table, text};
 use crate::names::{Names, counted};
-use crate::txn_facts::TxnFacts;
-use crate::words::{
+use crate::sentences::{
     ArgumentStep, HOW_TO_READ_CASES, acknowledged, advice, alike, asked_for, began, breaks,
     capitalised, case, down_in_words, happened, in_time, other_names_of_finding, refutation,
     supposed, title_of, told,
 };
+use crate::txn_facts::TxnFacts;
 
 /// How many cases are spelt out.
 const MOST_CASES: usize = 3;

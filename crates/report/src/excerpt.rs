@@ -8,8 +8,8 @@ use crate::finding::{Finding, ReportFindings};
 use crate::names::{Names, counted, grouped};
 use crate::report::Report;
 use crate::schedule::{Schedule, Step, What};
+use crate::sentences::duration;
 use crate::sql_script::Script;
-use crate::words::duration;
 
 /// The smallest part of a history that still shows what is wrong with it, as `isolario shrink` finds it.
 /// Its transactions are called as they are in the whole.

@@ -22,7 +22,7 @@ use crate::show::KeyVersions;
 /// Renderers make one card of it: the name, the words and the picture are those of
 /// [`Finding::anomaly`], the transactions are [`Finding::involved`], the levels
 /// [`Finding::rules_out`], and [`Finding::also`] gives the other names it was found under
-/// ([`words::other_names_of_finding`](crate::words::other_names_of_finding) spells out all of them,
+/// ([`sentences::other_names_of_finding`](crate::sentences::other_names_of_finding) spells out all of them,
 /// each with its owner).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -431,8 +431,8 @@ mod tests {
     use isolario_model::{Engine, Findings, Reason, VersionOrder};
 
     use super::*;
+    use crate::sentences::other_names_of_finding;
     use crate::testing::{History as Builder, edge, r, w};
-    use crate::words::other_names_of_finding;
 
     const X: KeyId = KeyId(0);
     const Y: KeyId = KeyId(1);

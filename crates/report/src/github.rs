@@ -13,8 +13,8 @@ use crate::human::finding_text;
 use crate::meaning::{Judgement, deciding};
 use crate::names::{Names, counted, listed};
 use crate::report::{HistoryName, Renderer, Report};
+use crate::sentences::{began, breaks, why_no_answer};
 use crate::summary::Summary;
-use crate::words::{began, breaks, why_no_answer};
 
 /// Renders reports as annotations.
 #[derive(Clone, Copy, Debug, Default)]

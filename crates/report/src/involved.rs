@@ -5,8 +5,8 @@ use isolario_model::{
     VersionOrder,
 };
 
+use crate::sentences::{last_write, own_writes_between};
 use crate::show::KeyVersions;
-use crate::words::{last_write, own_writes_between};
 
 /// A transaction that is part of an anomaly.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,8 +15,8 @@ use crate::meaning::Judgement;
 use crate::names::{Names, counted};
 use crate::printable::printable;
 use crate::report::{HistoryName, Renderer, Report};
+use crate::sentences::{at_least, began, summary, why_no_answer};
 use crate::summary::Summary;
-use crate::words::{at_least, began, summary, why_no_answer};
 use crate::xml::Escaped;
 
 /// Renders reports as JUnit XML.

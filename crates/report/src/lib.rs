@@ -51,6 +51,7 @@ mod provenance;
 mod report;
 #[cfg(feature = "html")]
 mod schedule;
+pub mod sentences;
 mod show;
 #[cfg(feature = "html")]
 mod sql_script;
@@ -61,7 +62,6 @@ pub mod svg;
 #[cfg(test)]
 mod testing;
 mod txn_facts;
-pub mod words;
 mod wrap;
 mod xml;
 

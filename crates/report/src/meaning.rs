@@ -9,7 +9,7 @@ use crate::finding::Finding;
 use crate::implied::known;
 use crate::report::Report;
 #[cfg(feature = "html")]
-use crate::words::{is_satisfied_by, own_word};
+use crate::sentences::{is_satisfied_by, own_word};
 
 /// What an answer means, given what was asked. Of several answers, the greatest judgement counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

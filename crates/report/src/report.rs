@@ -18,9 +18,9 @@ use crate::implied::levels_known;
 use crate::involved::first_counterexample;
 use crate::meaning::{Judgement, RequestedLevels};
 use crate::provenance::Provenance;
-use crate::summary::Summary;
 #[cfg(feature = "html")]
-use crate::words::headline;
+use crate::sentences::headline;
+use crate::summary::Summary;
 
 /// How reports call a history. A string is the path of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use isolario_model::{Anomaly, EdgeKind};
 use crate::names::{Names, counted};
 use crate::picture::{Layout, Link, Node, Picture, Point, Rect, Route, Shown};
 use crate::report::Report;
-use crate::words::{breaks, happened};
+use crate::sentences::{breaks, happened};
 use crate::wrap::wrap;
 use crate::xml::Escaped;
 

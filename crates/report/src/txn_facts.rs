@@ -4,7 +4,7 @@ use isolario_model::{History, OpId, Outcome, Stamp, TxnId};
 
 use crate::names::Names;
 use crate::printable::printable;
-use crate::words::TxnTimes;
+use crate::sentences::TxnTimes;
 
 /// What is known of a transaction besides its operations. Every renderer shows all of it: whoever
 /// mends a database asks for it first.
@@ -28,7 +28,7 @@ pub struct TxnFacts<'h> {
 }
 
 impl<'h> TxnFacts<'h> {
-    /// Those of a transaction; `first` is when the history [`began`](crate::words::began).
+    /// Those of a transaction; `first` is when the history [`began`](crate::sentences::began).
     pub fn of(names: Names<'h>, txn: TxnId, first: i64) -> TxnFacts<'h> {
         let history = names.history();
         TxnFacts {

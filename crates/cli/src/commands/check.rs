@@ -12,7 +12,7 @@ use isolario::db::Claim;
 use isolario::model::{
     History, KeyAssumption, LevelResult, Outcome as TxnOutcome, RunRecord, TxnId,
 };
-use isolario::report::words::test_name;
+use isolario::report::sentences::test_name;
 use isolario::report::{
     HistoryName, Provenance, Renderer, Report, RequestedLevels, StatedOrderEffect, Summary, Timing,
     deciding, grouped, overall_of_patterns, shell_word,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use isolario::check::supported;
 use isolario::model::Level;
-use isolario::report::words::applies_to;
+use isolario::report::sentences::applies_to;
 use isolario::report::wrap;
 use serde::Serialize;
 

@@ -18,7 +18,7 @@ mod watch;
 pub(crate) mod whitebox;
 
 use isolario::model::StopReason;
-use isolario::report::{HistoryName, words};
+use isolario::report::{HistoryName, sentences};
 use isolario::run::{Handle, Judgement, RunOutcome, Settings};
 
 pub(crate) use args::{EXAMPLES, RunArgs, db_help};
@@ -122,7 +122,7 @@ fn ci(
     number: u64,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    let (path, mut test) = (outcome.name(), words::test_name(&outcome.record));
+    let (path, mut test) = (outcome.name(), sentences::test_name(&outcome.record));
     if number > 1 {
         test += &format!(" ({number})");
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use isolario::model::{HostClock, HostRecord, RunRecord, StopReason};
-use isolario::report::words::tested;
+use isolario::report::sentences::tested;
 use isolario::report::{grouped, printable, shell_word};
 use isolario::run::{Handle, Host, PartOutcome, Settings, run_part};
 use serde::Serialize;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use isolario::model::{Latency, RunRecord, Verdict};
-use isolario::report::words::{too_few_overlapped, why_no_answer};
+use isolario::report::sentences::{too_few_overlapped, why_no_answer};
 use isolario::report::{Names, Style, grouped, printable, wrap};
 use isolario::run::{Judgement, RunOutcome, SHRUNK};
 use serde::Serialize;

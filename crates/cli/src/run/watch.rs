@@ -9,7 +9,7 @@ use isolario::check::CheckOptions;
 use isolario::db;
 use isolario::model::StopReason;
 use isolario::report::grouped;
-use isolario::report::words::stopped_because;
+use isolario::report::sentences::stopped_because;
 use isolario::run::{Observer, RunTarget, Settings};
 
 use crate::console::Console;

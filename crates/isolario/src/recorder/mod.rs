@@ -41,7 +41,7 @@ use isolario_model::{
     Outcome, SinkError, TxnEnd, TxnSink, TxnStart,
 };
 use isolario_report::Report;
-use isolario_report::words::too_few_overlapped;
+use isolario_report::sentences::too_few_overlapped;
 
 pub use value::AsValue;
 

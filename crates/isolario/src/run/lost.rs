@@ -23,7 +23,7 @@ use isolario_model::{
     Anomaly, AnomalyKind, Evidence, Findings, History, KeyId, Op, OpId, Outcome, PatternResult,
     TxnId, ValueId, ValueRef, Verdict, Witness,
 };
-use isolario_report::words::summary;
+use isolario_report::sentences::summary;
 use isolario_report::{LostCommitsResult, Names, grouped};
 use isolario_verify::LostCommit;
 pub use isolario_verify::Outage;

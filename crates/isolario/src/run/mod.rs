@@ -65,7 +65,7 @@ use isolario_model::{
     GoneNode, History, HostRecord, LevelResult, RunEvent, RunEventKind, RunRecord, RunShape,
     StopReason,
 };
-use isolario_report::words::stopped_because;
+use isolario_report::sentences::stopped_because;
 use isolario_report::{Json, Renderer, Report, Timing, bug_report, first_counterexample, html};
 use isolario_verify::proof;
 use isolario_workload::{Generator, Workload};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use isolario_formats::Warning;
 use isolario_model::{History, Level, LevelResult, RunRecord, StopReason, VerdictKind};
-use isolario_report::words::too_few_overlapped;
+use isolario_report::sentences::too_few_overlapped;
 use isolario_report::{
     HistoryName, Provenance, Report, RequestedLevels, Timing, grouped, known, shell_word,
 };

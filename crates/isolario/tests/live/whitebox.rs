@@ -8,7 +8,7 @@ use std::sync::Arc;
 use isolario::Level;
 use isolario::db::{self, DbUrl, RunProgress, SqlConnection};
 use isolario::model::{Anomaly, AnomalyKind, Edge, History, Op, Outcome, Reason, TxnId, Verdict};
-use isolario::report::{Names, words};
+use isolario::report::{Names, sentences};
 use isolario::run::{Handle, Observer, RunOutcome, Settings, Shrinking, run};
 use isolario::workload::{Kind as WorkloadKind, Workload};
 use isolario_servers::{Durability, Kind, Servers};
@@ -179,7 +179,7 @@ fn phantom_in_words(history: &History, edge: &Edge) -> Option<String> {
     let (_, condition) =
         text.to_ascii_lowercase().find("where ").map(|at| text.split_at(at + 6))?;
     let names = Names::new(history);
-    let words = words::explain(names, edge).sentence;
+    let words = sentences::explain(names, edge).sentence;
     assert!(words.contains(condition) && words.contains(&names.key(key)), "{words}");
     Some(words)
 }

@@ -16,11 +16,11 @@ use crate::marks::{Linked, Part};
 use crate::names::{Names, counted, grouped};
 use crate::picture::{Picture, Shown};
 use crate::report::Report;
-use crate::svg;
-use crate::words::{
+use crate::sentences::{
     ArgumentStep, HOW_TO_READ_CASES, advice, alike, asked_for, breaks, capitalised, case, happened,
     other_names_of_finding, summary, supposed, title, told,
 };
+use crate::svg;
 use crate::xml::Escaped;
 
 /// How many anomalies beyond those in full are listed with one sentence.

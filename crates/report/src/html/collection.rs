@@ -10,7 +10,7 @@ use super::{class_of, head, lattice, part, scripts, summary};
 use crate::marks::Part;
 use crate::names::{counted, grouped};
 use crate::report::Report;
-use crate::words::headline;
+use crate::sentences::headline;
 use crate::xml::Escaped;
 
 /// A page that grows by a history at a time and can be written after each. What is behind the table is what

@@ -27,7 +27,7 @@ use crate::marks::Part;
 use crate::meaning::Judgement;
 use crate::names::grouped;
 use crate::report::Report;
-use crate::words::headline;
+use crate::sentences::headline;
 use crate::xml::Escaped;
 use anomalies::Chosen;
 use embed::{Embedded, PAGE};

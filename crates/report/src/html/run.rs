@@ -9,7 +9,7 @@ use super::summary::facts_list;
 use super::{own_word, section};
 use crate::marks::Part;
 use crate::names::{counted, grouped, listed};
-use crate::words::product;
+use crate::sentences::product;
 use crate::xml::Escaped;
 
 /// So many events stand in the open.

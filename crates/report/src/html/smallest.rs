@@ -10,7 +10,7 @@ use crate::excerpt::{Cell, Excerpt, SessionTable};
 use crate::marks::Part;
 use crate::names::{Names, counted};
 use crate::report::Report;
-use crate::words::{happened, title};
+use crate::sentences::{happened, title};
 use crate::xml::Escaped;
 
 pub(super) fn write(

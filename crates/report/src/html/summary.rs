@@ -9,7 +9,7 @@ use crate::marks::Part;
 use crate::meaning::Judgement;
 use crate::names::{counted, grouped, listed};
 use crate::report::Report;
-use crate::words::{behind, how_often, lost_in_words, stated};
+use crate::sentences::{behind, how_often, lost_in_words, stated};
 use crate::xml::Escaped;
 
 pub(super) fn write(report: &Report<'_>, part: Part, out: &mut dyn Write) -> io::Result<()> {

@@ -9,7 +9,7 @@ use crate::involved::InvolvedTxn;
 use crate::marks::Linked;
 use crate::names::{Names, counted};
 use crate::printable::printable;
-use crate::words::{TxnTimes, began, in_time};
+use crate::sentences::{TxnTimes, began, in_time};
 use crate::xml::Escaped;
 
 /// How many rows and steps stand in the open; the others are folded.

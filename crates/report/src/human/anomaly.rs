@@ -9,11 +9,11 @@ use crate::finding::Finding;
 use crate::involved::InvolvedTxn;
 use crate::names::{Names, counted};
 use crate::printable::printable;
-use crate::txn_facts::TxnFacts;
-use crate::words::{
+use crate::sentences::{
     ArgumentStep, HOW_TO_READ_CASES, advice, alike, asked_for, breaks, capitalised, case, happened,
     in_time, other_names_of_finding, refutation, supposed, title_of, told,
 };
+use crate::txn_facts::TxnFacts;
 use crate::wrap::wrap;
 
 /// How much of a large anomaly is spelt out. A person reads no further; JSON has it all.

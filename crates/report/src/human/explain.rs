@@ -7,7 +7,7 @@ use isolario_model::{AnomalyKind, Level};
 use super::{Human, Palette};
 use crate::explain::{Page, Topic, forbidding, newly_forbidden};
 use crate::names::listed;
-use crate::words::{applies_to, other_names};
+use crate::sentences::{applies_to, other_names};
 use crate::wrap::{WIDTH, wrap};
 
 impl Human {

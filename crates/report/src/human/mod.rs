@@ -19,8 +19,8 @@ use crate::names::{Names, counted, grouped, listed};
 use crate::not_ruled_out::not_ruled_out;
 use crate::printable::printable;
 use crate::report::{HistoryName, HistorySize, Renderer, Report, Timing};
+use crate::sentences::{at_least, began, verdict};
 use crate::summary::Summary;
-use crate::words::{at_least, began, verdict};
 use crate::wrap::{WIDTH, wrap};
 use palette::Palette;
 

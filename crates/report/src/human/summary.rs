@@ -4,8 +4,8 @@ use std::io;
 
 use super::Palette;
 use crate::names::counted;
+use crate::sentences::other_names;
 use crate::summary::Summary;
-use crate::words::other_names;
 use crate::wrap::wrap;
 
 /// Nothing where there was no anomaly: the reports say enough.

@@ -10,7 +10,9 @@ use crate::finding::ReportFindings;
 use crate::meaning::deciding;
 use crate::names::{Names, counted, grouped, listed};
 use crate::report::Report;
-use crate::words::{behind, how_often, lost_in_words, stated, why_not_applicable, why_searched};
+use crate::sentences::{
+    behind, how_often, lost_in_words, stated, why_not_applicable, why_searched,
+};
 use crate::wrap::wrap;
 
 /// How many kinds of anomaly are named in a line.

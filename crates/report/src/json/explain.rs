@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Json, write_line};
 use crate::explain::{Page, Topic, forbidding, newly_forbidden};
-use crate::words::applies_to;
+use crate::sentences::applies_to;
 
 const SCHEMA: &str = "isolario.explain/1";
 

@@ -26,9 +26,11 @@ use crate::names::Names;
 use crate::not_ruled_out::not_ruled_out;
 use crate::provenance::{Provenance, Utc};
 use crate::report::{HistoryName, HistorySize, LostCommitsResult, Renderer, Report};
+use crate::sentences::{
+    ArgumentStep, argument, in_time, stated, summary, why_no_answer, why_searched,
+};
 use crate::summary::Summary;
 use crate::txn_facts::TxnFacts;
-use crate::words::{ArgumentStep, argument, in_time, stated, summary, why_no_answer, why_searched};
 use op::{JsonOp, JsonValue};
 use summary::JsonSummary;
 

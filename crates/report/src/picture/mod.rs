@@ -18,7 +18,7 @@ use isolario_model::{
 
 use crate::involved::{InvolvedTxn, involved};
 use crate::names::{Names, counted, middle_cut};
-use crate::words::{acknowledged, down_in_words, explain, last_write, summary};
+use crate::sentences::{acknowledged, down_in_words, explain, last_write, summary};
 
 pub(crate) use geometry::{Point, Rect};
 pub(crate) use layout::{LINE, Layout, PADDING};

@@ -6,7 +6,7 @@ use super::no_answer::why_no_answer;
 use crate::finding::ReportFindings;
 use crate::names::{Names, counted, grouped, listed};
 use crate::report::{LostCommitsResult, Report};
-use crate::words::summary;
+use crate::sentences::summary;
 
 /// What the answers come to: `violates serializable; satisfies no more than snapshot-isolation`.
 /// Nothing where no level was asked for.
