@@ -20,8 +20,8 @@ struct Replacing;
 const KEY: u32 = 0;
 
 impl Generator for Replacing {
-    fn plan(&self, place: AttemptedTxn, plan: &mut Vec<PlannedOp>) {
-        let AttemptedTxn { session, position, attempt } = place;
+    fn plan(&self, attempted: AttemptedTxn, plan: &mut Vec<PlannedOp>) {
+        let AttemptedTxn { session, position, attempt } = attempted;
         let version = 12 * position as i64 + 2 * i64::from(attempt) + i64::from(session);
         let read = TableOp::Read { key: KEY };
         let ops = if session == 0 {
