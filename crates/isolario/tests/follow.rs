@@ -649,6 +649,19 @@ fn whatever_is_spilled_in_next_to_no_memory_is_decided_proved_and_rendered() {
     assert!(rendered > cases / 20, "{rendered}");
 }
 
+/// Cases in which the order of a level has no sources for reads of a value that two transactions wrote, one of
+/// them long settled.
+#[test]
+fn orders_of_spilled_histories_with_equal_versions_are_verified() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut compared = Compared::default();
+    for seed in [6980, 54555, 57340, 60687] {
+        let spilling = Spilling::of(Case { seed }).unwrap();
+        spill_and_compare(&spilling, directory.path(), &mut compared);
+    }
+    assert_eq!(compared.proofs, 4);
+}
+
 fn spill_and_compare(spilling: &Spilling, directory: &Path, compared: &mut Compared) {
     let Spilling { history, order, format, levels, options, settings, is_small, renders } =
         spilling;
@@ -703,8 +716,9 @@ fn spill_and_compare(spilling: &Spilling, directory: &Path, compared: &mut Compa
     }
 }
 
-/// Decides levels of lines with one transaction kept, and compares with a check of all of them.
-fn decided_line_by_line(lines: &str, levels: &[Level]) -> Vec<VerdictKind> {
+/// Decides levels of lines with one transaction kept, compares with a check of all of them, and verifies
+/// the proof.
+fn spilled_line_by_line(lines: &str, levels: &[Level]) -> Spilled {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("history");
     std::fs::write(&path, format!("{{\"isolario\":2,\"initial\":null}}\n{lines}")).unwrap();
@@ -713,12 +727,17 @@ fn decided_line_by_line(lines: &str, levels: &[Level]) -> Vec<VerdictKind> {
     let options = CheckOptions::default();
     let spilled = decide(input, levels, &options, settings, directory.path()).unwrap();
     let whole = isolario::formats::read(&path).unwrap().history;
-    let kinds = |results: &[LevelResult]| -> Vec<VerdictKind> {
-        results.iter().map(|result| result.verdict.kind()).collect()
-    };
     assert_eq!(kinds(&spilled.results), kinds(&check(&whole, levels, &options)));
     prove(input, &spilled, &whole, &verify::VerifyOptions::default(), directory.path());
-    kinds(&spilled.results)
+    spilled
+}
+
+fn kinds(results: &[LevelResult]) -> Vec<VerdictKind> {
+    results.iter().map(|result| result.verdict.kind()).collect()
+}
+
+fn decided_line_by_line(lines: &str, levels: &[Level]) -> Vec<VerdictKind> {
+    kinds(&spilled_line_by_line(lines, levels).results)
 }
 
 /// A read saw what an aborted transaction had written, until another one turns out to have written it, too.
@@ -754,4 +773,29 @@ fn times_may_come_late_or_end_early() {
     assert_eq!(decided_line_by_line(&lines(|n| n < 4), &levels), satisfied);
     assert_eq!(decided_line_by_line(&lines(|n| n == 6), &levels), satisfied);
     assert_eq!(decided_line_by_line(&lines(|_| false), &levels), [VerdictKind::NotApplicable; 2]);
+}
+
+/// The last read may have seen either of two equal versions, of which the first is settled. If only the
+/// first explains the history, the values and an order do not prove the level.
+#[test]
+fn an_order_is_kept_unless_a_read_saw_the_older_of_equal_versions() {
+    let lines = |reads: &str| {
+        format!(
+            "{{\"session\":0,\"ops\":[[\"w\",\"x\",1]]}}\n\
+             {{\"session\":0,\"ops\":[[\"w\",\"z\",1]]}}\n\
+             {{\"session\":1,\"ops\":[[\"w\",\"x\",1],[\"w\",\"y\",5]]}}\n\
+             {{\"session\":2,\"ops\":[{reads}]}}\n"
+        )
+    };
+    let of_either = lines("[\"r\",\"z\",1],[\"r\",\"x\",1]");
+    let of_older = lines("[\"r\",\"y\",null],[\"r\",\"x\",1]");
+    for level in [Level::ReadCommitted, Level::ReadAtomic, Level::Causal] {
+        for (lines, has_order) in [(&of_either, true), (&of_older, false)] {
+            let spilled = spilled_line_by_line(lines, &[level]);
+            assert_eq!(kinds(&spilled.results), [VerdictKind::Satisfied], "{level}");
+            assert_eq!(spilled.returns, 0, "{level}");
+            let has_one = spilled.orders[0].is_some();
+            assert_eq!(has_one, has_order, "{level}: {lines}");
+        }
+    }
 }

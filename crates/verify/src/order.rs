@@ -158,7 +158,8 @@ impl<'f, 'h> Order<'f, 'h> {
         let from = match self.facts.source(read) {
             None | Some(Source::Own) => return Ok(None),
             Some(Source::Ambiguous) => match self.sources.get(&read) {
-                None => return Err(Refusal::Ambiguous(read)),
+                None if is_list => return Err(Refusal::Ambiguous(read)),
+                None => self.last_explaining(reader, read).ok_or(Refusal::Ambiguous(read))?,
                 Some(writer) if single_reads::explaining(self.facts, read).contains(writer) => {
                     *writer
                 }
@@ -187,5 +188,14 @@ impl<'f, 'h> Order<'f, 'h> {
             return Err(Refusal::OutOfOrder { first: from, second: reader, why });
         }
         Ok(Some(from))
+    }
+
+    /// The last transaction before the reader whose write explains a read. Where no source is stated, an order
+    /// holds if it does with this one.
+    fn last_explaining(&self, reader: TxnId, read: OpId) -> Option<TxnId> {
+        let is_before =
+            |writer: &TxnId| self.contains(*writer) && self.place(*writer) < self.place(reader);
+        let writers = single_reads::explaining(self.facts, read).into_iter();
+        writers.filter(is_before).max_by_key(|writer| self.place(*writer))
     }
 }

@@ -32,7 +32,7 @@ use rustc_hash::FxHashSet;
 use crate::{CheckOptions, Checker};
 pub use excerpt::PartPositions;
 pub use inquiry::{HistoryQuery, ProvenResult, QueryAnswer};
-use retire::{Cut, Moment, Settled, for_each_point};
+use retire::{Cut, Moment, Settled, for_each_point, needs_sources};
 pub use window::{Census, HistoryCounts};
 use window::{Kept, Tally, Window};
 
@@ -128,6 +128,8 @@ pub struct Checkpoint {
     arrived: u64,
     /// Whether something was let go.
     forgot: bool,
+    /// Whether the order of what is settled shows the level only with the writers that some reads saw.
+    needs_sources: bool,
 }
 
 impl Checkpoint {
@@ -470,6 +472,11 @@ impl Follower {
     fn settle_order(&mut self, window: &Window, witness: &Witness, cut: &Cut<'_>) {
         let Some(order) = &mut self.order else { return };
         let history = &window.history;
+        if let Witness::CommitOrder(txns) = witness {
+            let (is_over, txns) = (self.is_over, txns.iter().copied());
+            let settled = txns.filter(|txn| is_over || cut.is_settled(*txn));
+            self.known.needs_sources |= needs_sources(history, &window.current, settled);
+        }
         let sessions: Vec<u32> = history
             .sessions()
             .map(|one| self.known.tally.session(history.session_name(one)).0)
@@ -489,7 +496,8 @@ impl Follower {
                 });
             }
         });
-        if self.is_over && matches!(witness, Witness::Chosen { .. }) {
+        let needs_sources = self.known.needs_sources || matches!(witness, Witness::Chosen { .. });
+        if self.is_over && needs_sources {
             self.order = None;
         }
     }

@@ -212,6 +212,49 @@ pub(super) fn for_each_point(witness: &Witness, mut take: impl FnMut(Moment)) {
     }
 }
 
+/// Whether an order of commits fails to show the level of what is read by the values alone: where
+/// several transactions wrote a value to a key, a proof takes the last of them before the reader for the
+/// one that was read from. A read of the current version was checked as one of a settled write, although
+/// a kept transaction may have written the same value since. To take that one adds to what is visible to the
+/// reader and to later transactions, which matters only to reads of versions that were overwritten.
+/// `current` is the current value of each key, as it is encoded.
+pub(super) fn needs_sources(
+    history: &History,
+    current: &[u64],
+    order: impl Iterator<Item = TxnId>,
+) -> bool {
+    let (kinds, keys, values) = (history.op_kinds(), history.op_keys(), history.encoded_values());
+    let repeats = |op: usize| kinds[op] == OpKind::Write && values[op] == current[keys[op].index()];
+    let Some(initial) = history.encoded_initial_version().filter(|_| (0..kinds.len()).any(repeats))
+    else {
+        return false;
+    };
+    let mut last = vec![initial; history.key_count()];
+    let mut is_repeated = vec![false; history.key_count()];
+    let mut reads_repeated = false;
+    for txn in order {
+        let mut reads_old = false;
+        for op in history.op_range(txn) {
+            let key = keys[op].index();
+            match kinds[op] {
+                OpKind::Write => last[key] = if repeats(op) { initial } else { values[op] },
+                OpKind::Read => {
+                    reads_repeated |= is_repeated[key] && values[op] == initial;
+                    reads_old |= values[op] != last[key];
+                }
+                _ => {}
+            }
+        }
+        if reads_repeated && reads_old {
+            return true;
+        }
+        for op in history.op_range(txn).filter(|op| kinds[*op] == OpKind::Write) {
+            is_repeated[keys[op].index()] |= last[keys[op].index()] == initial;
+        }
+    }
+    false
+}
+
 /// Where an order must not be cut.
 struct Barriers {
     /// By place, how many more barriers there are than at the place before.

@@ -187,8 +187,8 @@ pub(super) struct Window {
     gone: ValueId,
     /// By key, its number among all.
     pub(super) keys: Vec<u32>,
-    /// By key, the word of its current value. None is the word of a value.
-    current: Vec<u64>,
+    /// By key, its current value, as it is encoded in the history; no value is encoded as either constant.
+    pub(super) current: Vec<u64>,
 }
 
 /// The key has no settled version.
