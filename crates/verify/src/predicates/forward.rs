@@ -161,15 +161,16 @@ impl Forward<'_> {
         self.read_of(op, key, left)
     }
 
-    /// Two reads, of different versions if they can be.
-    fn two_reads(&self, key: KeyId, first: OpId, second: OpId) -> Result<(OpId, OpId), Refusal> {
+    /// Pairs of reads of different versions, or one of the same version if there are no others.
+    fn pairs(&self, key: KeyId, first: OpId, second: OpId) -> Result<Vec<(OpId, OpId)>, Refusal> {
         let items = self.view.history();
         let (one, other) = (self.items(first, key, true)?, self.items(second, key, true)?);
         let pairs = one.iter().flat_map(|one| other.iter().map(move |other| (*one, *other)));
         let differ = |(one, other): &(OpId, OpId)| {
             one < other && items.encoded_version(*one) != items.encoded_version(*other)
         };
-        Ok(pairs.clone().find(differ).unwrap_or((one[0], other[0])))
+        let different: Vec<(OpId, OpId)> = pairs.filter(differ).collect();
+        Ok(if different.is_empty() { vec![(one[0], other[0])] } else { different })
     }
 
     /// The read that a row has become which an operation met.
@@ -222,10 +223,7 @@ impl Forward<'_> {
             Evidence::Row { key, read, saw, instead } => {
                 self.bad_read(*key, *read, *saw, *instead)?
             }
-            Evidence::Reads { key, first, second, edges } => {
-                let (first, second) = self.two_reads(*key, *first, *second)?;
-                Evidence::Reads { key: *key, first, second, edges: self.edges(edges)? }
-            }
+            Evidence::Reads { .. } => self.each_evidence(evidence)?.swap_remove(0),
             Evidence::Cycle { edges } => Evidence::Cycle { edges: self.edges(edges)? },
             Evidence::Cases { cycles } => {
                 let cycles: Result<_, _> = cycles.iter().map(|cycle| self.edges(cycle)).collect();
@@ -233,6 +231,18 @@ impl Forward<'_> {
             }
             _ => return Err(Refusal::Unsupported("evidence of this kind")),
         })
+    }
+
+    /// All that evidence may mean, at least one: a result with several rows of one key is several reads of
+    /// it.
+    pub(crate) fn each_evidence(&self, evidence: &Evidence) -> Result<Vec<Evidence>, Refusal> {
+        let Evidence::Reads { key, first, second, edges } = evidence else {
+            return Ok(vec![self.evidence(evidence)?]);
+        };
+        let (key, edges) = (*key, self.edges(edges)?);
+        let of_pair =
+            |(first, second)| Evidence::Reads { key, first, second, edges: edges.clone() };
+        Ok(self.pairs(key, *first, *second)?.into_iter().map(of_pair).collect())
     }
 
     fn bad_read(

@@ -211,7 +211,7 @@ impl<'h> Claim<'h> {
         }
         match of_items.is_empty() {
             true => Ok(()),
-            false => self.verify_items(&rows, of_items),
+            false => self.verify_items(&rows, &of_items),
         }
     }
 
@@ -345,11 +345,11 @@ impl<'h> Claim<'h> {
     }
 
     /// Re-checks what is said about single rows.
-    fn verify_items(&self, rows: &Rows<'h>, mut of_items: Vec<Anomaly>) -> Result<(), Refusal> {
+    fn verify_items(&self, rows: &Rows<'h>, of_items: &[Anomaly]) -> Result<(), Refusal> {
         if self.has_unobserved_write() {
             return Err(Refusal::Unsupported("a write whose rows are unobserved"));
         }
-        let met = self.met(rows, &of_items)?;
+        let met = self.met(rows, of_items)?;
         let txn_of = |row: &MatchedRow| self.history.op_txn(row.op);
         let first: BTreeMap<(TxnId, KeyId), OpId> =
             met.iter().map(|met| ((txn_of(&met.row), met.row.key), met.row.op)).collect();
@@ -365,10 +365,20 @@ impl<'h> Claim<'h> {
             facts.met.extend(item.map(|item| (item, open.writers)));
         }
         let forward = Forward { history: self.history, view: &view, met: &first };
-        for anomaly in &mut of_items {
-            anomaly.evidence = forward.evidence(&anomaly.evidence)?;
+        for anomaly in of_items {
+            let mut verdict = Ok(());
+            for evidence in forward.each_evidence(&anomaly.evidence)? {
+                let mut of_view = anomaly.clone();
+                of_view.evidence = evidence;
+                verdict =
+                    anomalies::verify(&facts, self.level, &Findings::new(vec![of_view], false));
+                if verdict.is_ok() {
+                    break;
+                }
+            }
+            verdict?;
         }
-        anomalies::verify(&facts, self.level, &Findings::new(of_items, false))
+        Ok(())
     }
 
     /// The rows that anomalies speak of and no result tells, by operation.
