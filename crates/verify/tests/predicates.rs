@@ -339,7 +339,7 @@ fn the_checker_agrees_with_every_order_of_rare_cases() {
     for (seed, history) in incarnations.into_iter().chain(others) {
         agree(seed, &history.expect("a history"), &LEVELS, &mut tally);
     }
-    // A result has three rows of one key, the second of which came out of thin air.
+    // A result has three rows of one key, and no transaction wrote the second one.
     let seed = 38_966;
     let case = postgres_case(seed).expect("a history");
     agree(seed, &case.stated.history, &LEVELS, &mut tally);
