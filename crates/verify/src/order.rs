@@ -190,7 +190,7 @@ impl<'f, 'h> Order<'f, 'h> {
         Ok(Some(from))
     }
 
-    /// The last transaction before the reader whose write explains a read. Where no source is stated, an order
+    /// The last transaction before the reader with a write that explains the read. Without a stated source, an order
     /// holds if it does with this one.
     fn last_explaining(&self, reader: TxnId, read: OpId) -> Option<TxnId> {
         let is_before =
