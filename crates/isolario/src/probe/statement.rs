@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn what_cannot_be_told_is_said() {
         for (text, what) in [
-            ("UPDATE isolario_register SET v = v + 1", "what \"v + 1\" comes to"),
+            ("UPDATE isolario_register SET v = v + 1", "what \"v + 1\" evaluates to"),
             ("SELECT count(*) FROM isolario_register", "what \"count(*)\" is computed from"),
             ("SELECT k FROM isolario_register", "what the rows held that were returned"),
             ("SELECT v FROM isolario_register", "the keys of the rows that were returned"),
@@ -282,7 +282,7 @@ mod tests {
                 "INSERT INTO isolario_register VALUES (1, 10) ON CONFLICT DO NOTHING",
                 "which rows \"VALUES (1, 10) ON CONFLICT DO NOTHING\" are",
             ),
-            ("INSERT INTO isolario_register VALUES (1, 1 + 1)", "what \"1+1\" comes to"),
+            ("INSERT INTO isolario_register VALUES (1, 1 + 1)", "what \"1+1\" evaluates to"),
             ("SELECT k, v FROM accounts", "what \"SELECT k, v FROM accounts\" reads and writes"),
             ("SELECT k, v FROM isolario_registers", "what \"s\" means for the rows"),
             ("CREATE TABLE t (x INT)", "what \"CREATE TABLE t (x INT)\" reads and writes"),
