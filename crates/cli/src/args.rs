@@ -16,10 +16,10 @@ use crate::units;
 const EXAMPLES: &str = "\
 Examples:
   isolario run                                stress embedded SQLite
-  isolario run --db postgres://user@host/db   stress a database of yours
+  isolario run --db postgres://user@host/db   stress your own database
   isolario probe --db postgres://user@host/db show which anomalies its isolation levels allow
-  isolario check history.txt                  decide which levels a history satisfies
-  isolario check --level rc,ra history.edn    decide read committed and read atomic only
+  isolario check history.txt                  show which levels a history satisfies
+  isolario check --level rc,ra history.edn    check only read committed and read atomic
   isolario show history.txt T7                show a transaction, key or session
   isolario shrink history.iso                 reduce a violation to a few transactions
   isolario stats history.iso                  show the size, skew and concurrency of a history
@@ -27,19 +27,19 @@ Examples:
   isolario convert history.edn history.iso    convert a history to another format
   isolario gen history -o history.iso         generate a synthetic history
 
-Exit codes: 0 success: every requested level is satisfied; 1 a violation was found; 2 an error;
-3 undecided: a limit was reached first.";
+Exit codes of `run` and `check`: 0 every requested level is satisfied; 1 a violation was found; 2 an
+error; 3 undecided: a limit was reached first. For `probe`, `verify` and `shrink`, see their help.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
-  isolario check h.txt                        decide every level that applies
+  isolario check h.txt                        check every level that applies
   isolario check --level adya-read-committed h.txt
   isolario check --pattern TAP-k,non-repeatable-read h.txt
   isolario check --level all --json *.edn     print one line of JSON per history
   isolario check --level si --junit si.xml h.txt
   zcat h.txt.gz | isolario check -            read standard input
   isolario check --join host1 host2 host3     join the parts that several hosts recorded
-  isolario check --follow --level cc h.iso    check a recording that still grows
+  isolario check --follow --level cc h.iso    check a recording as it grows
   isolario check --spill /tmp --level cc h.iso  check a history larger than memory
 
 Exit codes:
@@ -49,7 +49,7 @@ Exit codes:
      apply, nothing to check
   3  undecided: a limit was reached first, and no violation was found
 With several histories or levels, the first of 2, 1, 3, 0 that occurred counts. Without --level, the
-exit code follows the weakest level that applies, not counting cut-isolation.
+exit code is that of the weakest level that applies, not counting cut-isolation.
 
 With several histories, a table at the end counts the histories that show each anomaly; in JSON, it
 is one more line, with the schema isolario.summary/1.";
@@ -58,9 +58,9 @@ const VERIFY_EXAMPLES: &str = "\
 Examples:
   isolario check --proof h.proof h.iso        check a history, and write a proof of the verdicts
   isolario verify h.iso h.proof               verify the proof against the history alone
-  isolario verify isolario-runs/LAST          verify the proof in a run directory
+  isolario verify isolario-runs/TIME-SEED     verify the proof in a run directory
 
-Exit codes: 0 the proof is right, whatever its verdict; 1 it is wrong, or about another history;
+Exit codes: 0 the proof is valid, whatever its verdicts; 1 it is invalid, or for another history;
 2 an error: a file cannot be read, or is not a proof; 3 the memory limit was reached first.";
 
 const CONVERT_EXAMPLES: &str = "\
@@ -78,14 +78,14 @@ const SHOW_EXAMPLES: &str = "\
 Examples:
   isolario show h.txt T7                      a transaction, by its name in reports
   isolario show h.txt balance                 a key: its versions, their writers and readers
-  isolario show h.txt session alice           the kind as well, if the name alone is ambiguous
+  isolario show h.txt session alice           with the kind, if the name alone is ambiguous
   isolario show --json h.txt key 1";
 
 const SHRINK_EXAMPLES: &str = "\
 Examples:
   isolario shrink h.iso                       show the violation in as few transactions as possible
-  isolario shrink isolario-runs/LAST          shrink the history of a run; findings of the sql
-                                              workload are run again and made smaller
+  isolario shrink isolario-runs/TIME-SEED     shrink the history of a run; findings of the sql
+                                              workload are rerun and made smaller
   isolario shrink h.iso --level si -o small.txt
   isolario shrink h.iso --anomaly lost-update --to rust
                                               write a test in Rust that uses Isolario's recorder
@@ -118,8 +118,9 @@ Examples:
 
 /// Charts the isolation a database really gives.
 ///
-/// Stresses databases with transactions, records what the clients observe, decides which isolation
-/// levels that history satisfies, and explains why it violates stronger ones.
+/// Stresses a database with concurrent transactions, records what its clients observe, decides
+/// which isolation levels the recorded history satisfies, and explains why it violates stronger
+/// ones.
 #[derive(Debug, Parser)]
 #[command(name = "isolario", version, after_help = EXAMPLES, max_term_width = 100)]
 #[command(propagate_version = true, disable_help_subcommand = true)]
@@ -148,13 +149,13 @@ pub(crate) struct GlobalArgs {
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// Print more: what was ignored in the input, timing; for `levels`, what each level means
+    /// Print more: what was ignored in the input, and timing; with `levels`, what each level means
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 
-    /// Form of the result: text for people, or JSON with one object per line; `check` and `run` can
-    /// also write JUnit XML or annotations for GitHub Actions [default: human]
-    #[arg(long, global = true, value_name = "FORM")]
+    /// Output format: text for people, or JSON with one object per line; `check` and `run` can also
+    /// write JUnit XML or annotations for GitHub Actions [default: human]
+    #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) output: Option<ReportForm>,
 
     /// Same as `--output json`
@@ -282,9 +283,9 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "FILE", requires = "join")]
     pub(crate) joined: Option<PathBuf>,
 
-    /// Check a recording (.iso) or a file of JSON lines while it is being written; new transactions are
-    /// checked without starting over. Stops at the first violation, or when the recording is complete. Needs
-    /// --level
+    /// Check a recording (.iso) or a file of JSON lines while it is being written; new transactions
+    /// are checked without starting over. Stops at the first violation, or when the recording is
+    /// complete. Requires --level
     #[arg(long, conflicts_with_all = ["join", "pattern", "version_order", "serialization_order", "assume", "matches"])]
     pub(crate) follow: bool,
 
@@ -292,9 +293,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "D", value_parser = units::duration, requires = "follow")]
     pub(crate) until_idle: Option<Duration>,
 
-    /// Decide the levels in bounded memory, however large the history is, by reading it from front to back.
-    /// DIR is for temporary files: transactions far out of the order in which they finished are sorted there,
-    /// and the orders for --proof are collected there. Needs --level
+    /// Check the levels in bounded memory, however large the history is, by reading it from front
+    /// to back. DIR holds temporary files: transactions that are recorded far out of the order in
+    /// which they finished are sorted there, and the orders for --proof are collected there.
+    /// Requires --level
     #[arg(
         long,
         value_name = "DIR",
@@ -304,11 +306,12 @@ pub(crate) struct CheckArgs {
     )]
     pub(crate) spill: Option<PathBuf>,
 
-    /// Levels to decide, by the names and aliases that `isolario levels` lists, or `all`
+    /// Levels to check: names or aliases from `isolario levels`, or `all` [default: every level
+    /// that applies; for a run directory, those that the run checked]
     #[arg(long, value_name = "L[,L...]", value_delimiter = ',')]
     pub(crate) level: Vec<String>,
 
-    /// Search for these anomalies instead of deciding levels: names that `isolario explain` lists, or
+    /// Search for these anomalies instead of checking levels: names from `isolario explain`, or
     /// `all`
     #[arg(long, value_name = "NAME[,NAME...]", value_delimiter = ',', conflicts_with = "level")]
     pub(crate) pattern: Vec<String>,
@@ -327,8 +330,9 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "D", value_parser = units::duration)]
     pub(crate) timeout: Option<Duration>,
 
-    /// Memory limit for each level that needs search, such as `500MB` or `2GB`. A history that would take
-    /// more to load is read from front to back if --spill could read it
+    /// Memory limit for each level that needs search, such as `500MB` or `2GB`. With --level, a
+    /// history too large to load within the limit is read from front to back, as with --spill,
+    /// where possible
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) memory: Option<u64>,
 
@@ -340,7 +344,7 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) allow_empty: bool,
 
-    /// Write a proof of every verdict to FILE, for `isolario verify`; for a single history
+    /// Write a proof of every verdict to FILE, for `isolario verify` (single history only)
     #[arg(long, value_name = "FILE", conflicts_with = "pattern")]
     pub(crate) proof: Option<PathBuf>,
 
@@ -355,7 +359,8 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct TimesArgs {
     /// Accept transactions that finish before they start: `unknown` leaves out both times of such a
-    /// transaction, since either may be wrong. Without this flag, a history with one is refused
+    /// transaction, since either may be wrong. Without this flag, a history that contains one is
+    /// refused
     #[arg(long, value_name = "unknown", hide_possible_values = true)]
     pub(crate) bad_times: Option<BadTimesPolicy>,
 }
@@ -378,8 +383,8 @@ pub(crate) struct SemanticsArgs {
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchArgs {
     /// File of version orders, one JSON object per line: a key and its values (or their writers),
-    /// earliest first; keys and values may be missing. Without --trust-version-order, they are hints that
-    /// the search tries first
+    /// earliest first; keys and values may be missing. Without --trust-version-order, the orders
+    /// are only hints that the search tries first
     #[arg(long, value_name = "FILE")]
     pub(crate) version_order: Option<PathBuf>,
 
@@ -387,13 +392,13 @@ pub(crate) struct SearchArgs {
     #[arg(long, requires = "version_order")]
     pub(crate) trust_version_order: bool,
 
-    /// Assumptions about each register by itself: `sequential-keys` (within a session, a later transaction
-    /// never accesses an earlier version of a key), `linearizable-keys` (the same across sessions, for a
-    /// transaction that starts after another one has finished), `wfr` (a transaction that reads a key and
-    /// then writes it writes a later version; every level implies this). A history that contradicts the
-    /// version orders that these imply is a violation. To state an order of whole transactions, use
-    /// --serialization-order
-    #[arg(long, value_name = "ASSUMPTION", value_delimiter = ',', value_parser = assumption)]
+    /// Assumptions about each register separately: `sequential-keys` (within a session, a later
+    /// transaction never accesses an earlier version of a key), `linearizable-keys` (the same
+    /// across sessions, if the later transaction starts after the earlier one has finished), `wfr`
+    /// (a transaction that reads a key and then writes it writes a later version; every level
+    /// implies this). Each implies version orders; a history that contradicts them is a violation.
+    /// To state an order of whole transactions, use --serialization-order
+    #[arg(long, value_name = "NAME[,NAME...]", value_delimiter = ',', value_parser = assumption)]
     pub(crate) assume: Vec<KeyAssumption>,
 
     /// Order in which the database promises that transactions take effect: a file with one JSON object
@@ -406,12 +411,12 @@ pub(crate) struct SearchArgs {
     )]
     pub(crate) serialization_order: Option<PathBuf>,
 
-    /// In-memory database that evaluates the predicates that Isolario cannot evaluate, such as those with
-    /// function calls; its own rules apply
+    /// In-memory database to evaluate the predicates that Isolario cannot evaluate, such as those
+    /// with function calls; that database's semantics apply
     #[arg(long, value_name = "DATABASE")]
     pub(crate) matches: Option<MatchesBy>,
 
-    /// Do not minimize the evidence, nor the part of the history that reports begin with
+    /// Do not minimize the evidence, nor the excerpt of the history at the start of each report
     #[arg(long)]
     pub(crate) no_minimize: bool,
 }
@@ -420,8 +425,8 @@ pub(crate) struct SearchArgs {
 #[derive(Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Reports")]
 pub(crate) struct ReportArgs {
-    /// Write an HTML report: one self-contained file with pictures and the history, and with an index
-    /// if there are several histories
+    /// Write an HTML report: one self-contained file with diagrams and the history, and with an
+    /// index if there are several histories
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
 
@@ -429,11 +434,12 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) dot: Option<PathBuf>,
 
-    /// Write the graphs of the anomalies as an SVG picture
+    /// Write the graphs of the anomalies as an SVG image
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Write a bug report in Markdown: what was tested, the transactions that matter, how to reproduce it
+    /// Write a bug report in Markdown: what was tested, the relevant transactions, how to reproduce
+    /// it
     #[arg(long, value_name = "FILE.md")]
     pub(crate) bug_report: Option<PathBuf>,
 
@@ -478,7 +484,7 @@ pub(crate) struct VerifyArgs {
     pub(crate) trust_version_order: bool,
 
     /// Assumptions about each register, as given to `isolario check`
-    #[arg(long, value_name = "ASSUMPTION", value_delimiter = ',', value_parser = assumption)]
+    #[arg(long, value_name = "NAME[,NAME...]", value_delimiter = ',', value_parser = assumption)]
     pub(crate) assume: Vec<KeyAssumption>,
 
     /// Order of transactions, as given to `isolario check`
@@ -493,7 +499,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "DATABASE")]
     pub(crate) matches: Option<MatchesBy>,
 
-    /// Memory limit for the proof of a spilled history, such as `500MB` [default: 4GiB]
+    /// Memory limit for verifying a proof from `check --spill`, such as `500MB` [default: 4GiB]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) memory: Option<u64>,
 }
@@ -544,7 +550,7 @@ pub(crate) struct ShowArgs {
     /// The history, or a run directory; `-` is standard input
     pub(crate) history: PathBuf,
 
-    /// Name of a transaction, key or session; if it is ambiguous, `txn NAME`, `key NAME` or
+    /// Name of a transaction, key or session; if the name is ambiguous, `txn NAME`, `key NAME` or
     /// `session NAME`
     #[arg(required = true, value_name = "TXN|KEY|SESSION")]
     pub(crate) name: Vec<String>,
@@ -561,11 +567,12 @@ pub(crate) struct ShrinkArgs {
     /// The history, or a run directory; `-` is standard input
     pub(crate) history: PathBuf,
 
-    /// Level that the result still violates [default: the weakest violated level]
+    /// Level that the result must still violate [default: the weakest violated level]
     #[arg(long, value_name = "L")]
     pub(crate) level: Option<String>,
 
-    /// Anomaly that the result still shows [default: the smallest that violates the level]
+    /// Anomaly that the result must still show [default: of those that violate the level, the one that
+    /// involves the fewest transactions]
     #[arg(long, value_name = "NAME")]
     pub(crate) anomaly: Option<String>,
 
@@ -578,13 +585,13 @@ pub(crate) struct ShrinkArgs {
     #[command(flatten)]
     pub(crate) semantics: SemanticsArgs,
 
-    /// Time limit [default: 60s]; if it is reached, the result may not be minimal. For a run of the sql
-    /// workload, the limit for each kind of anomaly [default: none]
+    /// Time limit; if it is reached, the result may not be minimal [default: 60s]. For a run of the
+    /// sql workload, the limit applies to each kind of anomaly [default: none]
     #[arg(long, value_name = "D", value_parser = units::duration)]
     pub(crate) timeout: Option<Duration>,
 
-    /// Database on which to repeat a run of the sql workload [default: the database of the run]; repeat
-    /// the flag for several nodes
+    /// Database on which to rerun a run of the sql workload; repeat the flag for several nodes
+    /// [default: the database of the run]
     #[arg(long, value_name = "URL")]
     pub(crate) db: Vec<String>,
 

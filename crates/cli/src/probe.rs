@@ -27,15 +27,15 @@ Examples:
   isolario probe --db postgres://user@host/db show all probes at all isolation levels in a table
   isolario probe --db mysql://root@127.0.0.1/test --isolation repeatable-read,serializable
   isolario probe --db mysql://n1/t --db mysql://n2/t --db mysql://n3/t
-                                              probe across nodes, too
+                                              also probe across nodes
   isolario probe --db postgres://user@host/db --trace write-skew
                                               show one probe step by step
   isolario probe --db postgres://user@host/db --script transfer.probe
                                               run an interleaving of your own
 
 Each probe is a script that interleaves transactions; if it runs as written, the anomaly has
-happened. The recorded history is checked, too. Probes replace tables whose names begin with
-isolario_.
+happened. The recorded history is checked, too. Probes drop and recreate their tables, whose names
+begin with isolario_.
 
 Exit codes: 0 success; 1 an anomaly happened that the database claims to prevent; 2 an error;
 3 interrupted.";
@@ -45,7 +45,7 @@ pub(crate) struct ProbeArgs {
     #[arg(long, value_name = "URL", default_value = "sqlite:", help = db_help())]
     db: Vec<String>,
 
-    /// Isolation levels, by the database's own names [default: all of them]
+    /// Isolation levels, by the names that the database uses [default: all of them]
     #[arg(long, value_name = "NAME[,NAME...]", value_delimiter = ',')]
     isolation: Vec<String>,
 
@@ -53,7 +53,7 @@ pub(crate) struct ProbeArgs {
     #[arg(long, value_name = "FILE")]
     script: Vec<PathBuf>,
 
-    /// Show one probe step by step, by the name of its script
+    /// Show one probe step by step; NAME is the name of its script
     #[arg(long, value_name = "NAME")]
     trace: Option<String>,
 

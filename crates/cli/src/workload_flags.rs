@@ -141,8 +141,8 @@ pub(crate) fn find_aim(name: &str) -> Result<Aim, Failure> {
 pub(crate) fn aim_help() -> String {
     let names = Aim::ALL.map(Aim::name).join(", ");
     format!(
-        "Aim the workload at an anomaly, to find it sooner if the database allows it (mini): {names}; for \
-         sql, the name of any probe or of its anomaly"
+        "Bias the workload towards an anomaly, to find it sooner if the database allows it; for mini: \
+         {names}; for sql: the name of any probe or of its anomaly"
     )
 }
 

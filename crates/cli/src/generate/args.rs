@@ -32,12 +32,12 @@ pub(crate) enum GenArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct HistoryArgs {
-    /// Level that the history is to satisfy, by the names and aliases that `isolario levels` lists
+    /// Level that the history satisfies: a name or alias from `isolario levels`
     #[arg(long, value_name = "L", default_value = "serializable")]
     pub(crate) level: String,
 
-    /// Anomalies to plant, by the names that `isolario explain` lists (predicate: phantom,
-    /// predicate-write-skew)
+    /// Anomalies to plant: names from `isolario explain`; with the predicate workload, phantom or
+    /// predicate-write-skew
     #[arg(long, value_name = "NAME[,NAME...]", value_delimiter = ',')]
     pub(crate) anomaly: Vec<String>,
 
@@ -50,7 +50,10 @@ pub(crate) struct HistoryArgs {
     #[arg(
         long,
         value_name = "N",
-        help = or("Number of transactions of any outcome, without planted ones", defaults().txns)
+        help = or(
+            "Number of transactions, whatever their outcome, not counting planted ones",
+            defaults().txns
+        )
     )]
     pub(crate) txns: Option<u64>,
 
@@ -59,7 +62,10 @@ pub(crate) struct HistoryArgs {
         long,
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=1_000_000),
-        help = or("Number of sessions, without those of planted anomalies", defaults().sessions)
+        help = or(
+            "Number of sessions, not counting those of planted anomalies",
+            defaults().sessions
+        )
     )]
     pub(crate) sessions: Option<u32>,
 
@@ -68,7 +74,10 @@ pub(crate) struct HistoryArgs {
         long,
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=1_000_000),
-        help = or("Operations per transaction (general, append; predicate: 5)", shape().ops)
+        help = or(
+            "Operations per transaction (general, append, predicate)",
+            format!("{}; 5 for predicate", shape().ops)
+        )
     )]
     pub(crate) ops: Option<u32>,
 
@@ -100,7 +109,9 @@ pub(crate) struct HistoryArgs {
         long,
         value_name = "DISTRIBUTION",
         help = or(
-            "Distribution of operations over keys: uniform, zipf:S, hotspot:H,O, exponential:L",
+            "Distribution of operations over keys: uniform; zipf:S, with exponent S; \
+             hotspot:H,O, with share O of the operations on share H of the keys; exponential:L, \
+             with rate L",
             shape().distribution
         )
     )]
@@ -116,7 +127,7 @@ pub(crate) struct HistoryArgs {
     )]
     pub(crate) mix: Option<String>,
 
-    /// Defect of the simulated store (predicate): predicate-lock, stale-scan, lost-delete
+    /// Defect to simulate in the store (predicate): predicate-lock, stale-scan, lost-delete
     #[arg(long, value_name = "NAME")]
     pub(crate) defect: Option<String>,
 

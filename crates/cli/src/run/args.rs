@@ -26,12 +26,12 @@ Examples:
   isolario run --workload predicate --db postgres://user@host/db --whitebox
   isolario run --hunt 60s                     many workloads and settings, one after another
   isolario run --host 2/3 --seed 7 --db …     the second of three hosts that stress one database
-  isolario run --db 'exec:python3 driver.py'  any database, through a driver of yours
+  isolario run --db 'exec:python3 driver.py'  any database, through your own driver
 
-Without --check, the history must satisfy the levels that the database claims for that setting and
-workload. A run writes a directory with run.json, history.iso, verdict.json, proof and report.html;
-after a violation, also the few transactions that show it (shrunk.txt, shrunk.proof) and
-bug-report.md. Ctrl-C ends a run early, and what was recorded until then is checked.
+Without --check, the history must satisfy the levels that the database claims for the workload at
+that isolation level. A run writes a directory with run.json, history.iso, verdict.json, proof and
+report.html; after a violation, also the few transactions that show it (shrunk.txt, shrunk.proof)
+and bug-report.md. Ctrl-C ends a run early; what was recorded until then is checked.
 
 Exit codes: 0 every requested level is satisfied; 1 a violation was found; 2 an error, including one
 of the database; 3 undecided: a limit was reached first.";
@@ -41,25 +41,26 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "URL", default_value = "sqlite:", help = db_help())]
     pub(crate) db: Vec<String>,
 
-    /// Isolation level, by the database's own name [default: its strongest]
+    /// Isolation level, by the name that the database uses [default: its strongest]
     #[arg(long, value_name = "NAME")]
     pub(crate) isolation: Option<String>,
 
-    /// Levels that the history must satisfy, by the names and aliases that `isolario levels` lists, or
-    /// `all` [default: the levels that the database claims]
+    /// Levels that the history must satisfy: names or aliases from `isolario levels`, or `all`
+    /// [default: the levels that the database claims]
     #[arg(long, value_name = "L[,L...]", value_delimiter = ',')]
     pub(crate) check: Vec<String>,
 
-    /// Also check against the database's own log: the order of versions in it, and the order of
+    /// Also check against the database's own log: its order of versions, and the order of
     /// transactions that the database promises
     #[arg(long)]
     pub(crate) whitebox: bool,
 
-    /// With --whitebox on PostgreSQL: for each transaction, a second one reads all rows in the same snapshot
+    /// With --whitebox on PostgreSQL: confirm each transaction's snapshot with a second transaction
+    /// that reads all rows in it
     #[arg(long, requires = "whitebox")]
     pub(crate) shadow: bool,
 
-    /// Time limit for deciding each level
+    /// Time limit for checking each level
     #[arg(long, value_name = "D", value_parser = duration, default_value = "60s")]
     pub(crate) timeout: Duration,
 
@@ -71,7 +72,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) max_anomalies: usize,
 
-    /// Shrink a violation until it is minimal, however long that takes [default: for at most 5s]
+    /// Shrink a violation until it is minimal, however long that takes [default: stop after 5s]
     #[arg(long, overrides_with = "no_shrink")]
     pub(crate) shrink: bool,
 
@@ -116,11 +117,12 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) txns: Option<u64>,
 
-    /// How long to run, such as `30s`
+    /// Duration of the run, such as `30s`
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
 
-    /// Operations per transaction [default: 20 for general; 4 for append; 5 for predicate]
+    /// Operations per transaction (general, append, predicate) [default: 20 for general; 4 for
+    /// append; 5 for predicate]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) ops: Option<u32>,
 
@@ -129,8 +131,8 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keys: Option<u32>,
 
-    /// Share of the keys that do not exist at first, and that new keys keep replacing (mini, general)
-    /// [default: 0.5; 0 for presets]
+    /// Share of the keys that start absent; each is replaced by a new absent key after about eight
+    /// writes (mini, general) [default: 0.5; 0 for presets]
     #[arg(long, value_name = "R", value_parser = share)]
     pub(crate) absent_ratio: Option<f64>,
 
@@ -145,16 +147,19 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help = SCALE)]
     pub(crate) scale: Option<u32>,
 
-    /// Keep the rows of an application in SQL tables, not in registers: PostgreSQL, MariaDB, MySQL, SQLite
+    /// Keep the rows of an application in SQL tables instead of registers (PostgreSQL, MariaDB,
+    /// MySQL, SQLite)
     #[arg(long)]
     pub(crate) sql_tables: bool,
 
-    /// Distribution of operations over keys: uniform, zipf:S, hotspot:H,O, exponential:L [default:
+    /// Distribution of operations over keys: uniform; zipf:S, with exponent S; hotspot:H,O, with
+    /// share O of the operations on share H of the keys; exponential:L, with rate L [default:
     /// uniform]
     #[arg(long, value_name = "DISTRIBUTION")]
     pub(crate) distribution: Option<String>,
 
-    /// Average final length of a list, before one under a new key replaces it (append) [default: 32]
+    /// Average number of elements that a list receives before a list under a new key replaces it
+    /// (append) [default: 32]
     #[arg(long, value_name = "N")]
     pub(crate) list_length: Option<u32>,
 
@@ -169,7 +174,7 @@ pub(crate) struct ShapeArgs {
 
 /// How the clients are driven.
 #[derive(Debug, ClapArgs)]
-#[command(next_help_heading = "Driving")]
+#[command(next_help_heading = "Execution")]
 pub(crate) struct DriveArgs {
     /// Begin at most N transactions per second, over all sessions [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -179,7 +184,7 @@ pub(crate) struct DriveArgs {
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(crate) think: Option<Duration>,
 
-    /// Minimum size of a register in bytes, in embedded stores [default: 8]
+    /// Minimum size of a register in bytes (embedded stores only) [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(8..=16_777_216))]
     pub(crate) value_size: Option<u32>,
 
@@ -196,8 +201,8 @@ pub(crate) struct DriveArgs {
     #[arg(long, value_name = "D", value_parser = statement_timeout, default_value = "5s")]
     pub(crate) statement_timeout: Duration,
 
-    /// Run as host K of N, such as `2/3`: all N stress one database together, with the same flags and seed;
-    /// `check --join` then checks what they recorded
+    /// Run as host K of N, such as `2/3`: all N hosts stress one database together, with the same
+    /// flags and seed; `check --join` then checks what they recorded
     #[arg(
         long,
         value_name = "K/N",
@@ -216,17 +221,17 @@ pub(crate) struct DriveArgs {
     #[arg(long, value_name = "FAULT[,FAULT...]", value_delimiter = ',', conflicts_with = "host")]
     pub(crate) fault: Vec<String>,
 
-    /// Command that starts the server in the foreground; the run starts and stops the server itself
+    /// Command that runs the server in the foreground; the run starts and stops the server with it
     #[arg(long, value_name = "COMMAND", requires = "fault")]
     pub(crate) server: Option<String>,
 
-    /// File that begins with the process id of a running server; when that process ends, its supervisor must
-    /// start it again
+    /// File that begins with the process ID of a server that is already running; a supervisor must
+    /// restart the server when that process ends
     #[arg(long, value_name = "FILE", requires = "fault", conflicts_with = "server")]
     pub(crate) server_pid: Option<PathBuf>,
 
-    /// Directory with the files of the server, or of the store that crashes; on power loss, everything in it
-    /// that was not synced is lost (Linux)
+    /// Directory with the files of the server (--fault power) or of the store (--crash); everything
+    /// in it that was not synced is lost when the power fails (Linux)
     #[arg(long, value_name = "DIR")]
     pub(crate) disk: Option<PathBuf>,
 
@@ -239,8 +244,8 @@ pub(crate) struct DriveArgs {
     )]
     pub(crate) repeat: u64,
 
-    /// Try workloads, numbers of keys and sessions, value sizes and pauses until D is over or the claim is
-    /// broken
+    /// Vary the workload, the numbers of keys and sessions, value sizes and pauses, until D has
+    /// passed or a violation of what the database claims is found
     #[arg(
         long,
         value_name = "D",

@@ -49,12 +49,13 @@ pub(crate) struct SqlArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=8))]
     pub(crate) depth: Option<u32>,
 
-    /// Start with the scripts DIR/*.sql, at every isolation level; then generate transactions like theirs
+    /// Run the scripts DIR/*.sql first, at every isolation level; then generate similar
+    /// transactions
     #[arg(long, value_name = "DIR")]
     pub(crate) templates: Option<PathBuf>,
 
-    /// Read all tables along with each statement, to learn the dependencies by predicate: PostgreSQL, SQLite,
-    /// and MariaDB and MySQL at repeatable-read
+    /// Also read all tables with each statement, to record predicate dependencies (PostgreSQL;
+    /// SQLite; MariaDB and MySQL at repeatable-read)
     #[arg(long)]
     pub(crate) predicates: bool,
 
