@@ -69,8 +69,8 @@ fn what_is_left_out_is_refused_by_name_and_place() {
         ("a || b = 'c'", "line 1, column 3: this sign: not part of the predicate language"),
         ("a = ?", "line 1, column 5: a placeholder: not part of the predicate language"),
         ("CASE WHEN a THEN 1 END", "line 1, column 1: CASE: not part of the predicate language"),
-        ("a + 'x' = 1", "line 1, column 1: + takes a number, and this is a string"),
-        ("a = 1 AND 2", "line 1, column 1: AND takes a condition, and this is a number"),
+        ("a + 'x' = 1", "line 1, column 1: + takes a number, but this is a string"),
+        ("a = 1 AND 2", "line 1, column 1: AND takes a condition, but this is a number"),
         ("a\n = = 1", "line 2, column 4: Expected: an expression, found: ="),
         ("a = 'x", "line 1, column 5: Unterminated string literal"),
         ("a = 1 b", "line 1, column 7: expected the end, found: b"),
@@ -83,7 +83,7 @@ fn what_is_left_out_is_refused_by_name_and_place() {
     let number = "FROM t WHERE v + 1".parse::<Predicate>().unwrap_err();
     assert_eq!(
         number.to_string(),
-        "line 1, column 14: WHERE takes a condition, and this is a number"
+        "line 1, column 14: WHERE takes a condition, but this is a number"
     );
     for text in ["avg(v)", "count(v)", "sum(DISTINCT v)", "count(*) + 1", "v"] {
         assert!(text.parse::<Aggregate>().is_err(), "{text}");

@@ -692,7 +692,7 @@ mod tests {
                 "use only one of them",
             ),
             ("& T1: begin", 1, "& sends a step together", "remove the &"),
-            ("nodes 0", 1, "\"0\" will not do", "from 1 to 16"),
+            ("nodes 0", 1, "\"0\" is not valid here", "from 1 to 16"),
             ("# nothing", 1, "does nothing", "add steps"),
         ] {
             let (at, said, hint) = error(text);
