@@ -232,7 +232,9 @@ mod tests {
         );
         let workload = Workload { kind: Kind::Predicate, ..Workload::default() };
         assert!(message(Config { workload, ..of() }).ends_with("TableConfig"));
-        assert!(message(Config { txns: 1 << 60, ..of() }).contains("more distinct values than exist"));
+        assert!(
+            message(Config { txns: 1 << 60, ..of() }).contains("more distinct values than exist")
+        );
     }
 
     #[test]
