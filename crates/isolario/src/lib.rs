@@ -18,7 +18,7 @@
 //!
 //! ```
 //! use isolario::Level;
-//! use isolario::check::{Options, check};
+//! use isolario::check::{CheckOptions, check};
 //! use isolario::model::{Batch, Op, Outcome, TxnEnd, TxnSink, TxnStart};
 //! use isolario::report::{Human, Renderer, Report};
 //!
@@ -32,7 +32,7 @@
 //! }
 //! let history = batch.build()?;
 //!
-//! let results = check(&history, &[Level::ReadCommitted], &Options::default());
+//! let results = check(&history, &[Level::ReadCommitted], &CheckOptions::default());
 //! assert!(!results[0].verdict.is_satisfied());
 //! let mut text = Vec::new();
 //! Human::default().report(&Report::new("example", &history, &results), &mut text)?;

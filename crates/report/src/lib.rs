@@ -2,7 +2,7 @@
 //!
 //! A [`Report`] says what there is to say about one history; a [`Renderer`] says it. There is one
 //! renderer per file: [`Human`] for a terminal, `Json` (with that feature) for programs, [`Junit`]
-//! and [`Github`] for CI. Renderers know nothing of checkers, and take every sentence from [`words`].
+//! and [`Github`] for CI. Renderers know nothing of checkers, and take every sentence from [`sentences`].
 //!
 //! ```
 //! use isolario_model::{Batch, Engine, Level, LevelResult, Verdict, Witness};

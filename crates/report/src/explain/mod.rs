@@ -4,13 +4,13 @@
 //! others call it) is not repeated in the texts; renderers take it from the tables.
 //!
 //! ```
-//! use isolario_report::explain::{ReportFindings, find};
+//! use isolario_report::explain::{TopicLookup, find};
 //!
-//! let ReportFindings::One(topic) = find("lost update") else { panic!() };
+//! let TopicLookup::One(topic) = find("lost update") else { panic!() };
 //! assert_eq!(topic.name(), "LostUpdate");
 //! assert!(topic.page().history.contains("r balance 100, w balance 130"));
 //! // G1b is one thing to Adya and another to IsoRel.
-//! assert!(matches!(find("g1b"), ReportFindings::Several(topics) if topics.len() == 2));
+//! assert!(matches!(find("g1b"), TopicLookup::Several(topics) if topics.len() == 2));
 //! ```
 
 mod find;
