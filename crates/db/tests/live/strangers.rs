@@ -18,7 +18,7 @@ fn assert_respects(database: &dyn Database, stranger: impl FnOnce(), what: &str)
     let error = database.prepare(&Layout::new(Workload::Mini, 10)).unwrap_err();
     assert_eq!(error.class, ErrorClass::Fatal);
     assert!(error.message.contains(what), "{error}");
-    assert!(error.message.contains("that we did not make: rename it"), "{error}");
+    assert!(error.message.contains("that Isolario did not create"), "{error}");
 }
 
 /// Says something to a server that answers in text.
