@@ -94,10 +94,10 @@ impl Site {
     }
 }
 
-/// Somebody else's data stands where ours should.
+/// The error for data of others under a name that Isolario uses.
 pub(crate) fn not_ours(what: &str, place: &str) -> DbError {
     DbError::fatal(format!(
-        "{place} has {what} that Isolario did not create: rename it, or choose another database"
+        "{place} has {what} that Isolario did not create: choose another database, or rename what is in the way"
     ))
 }
 

@@ -27,7 +27,7 @@ const MOST_WRITERS: usize = 2000;
 /// So many anomalies are followed up.
 const MOST_ANOMALIES: usize = 20;
 
-/// Asks whoever has the whole history, which is [told](HistoryQuery::add) from its beginning.
+/// A question about the whole history, whose transactions are [added](HistoryQuery::add) from its beginning.
 #[derive(Clone, Debug)]
 pub struct HistoryQuery {
     level: Level,

@@ -11,7 +11,7 @@ use super::refuse;
 use super::rows::Certificate;
 use crate::Refusal;
 
-/// What reads of rows are taken to have seen: places of versions, any one of several.
+/// Supposed versions of reads of rows, by position in the order of the row: any one of several.
 type Supposed = BTreeMap<(OpId, KeyId), Vec<usize>>;
 
 /// How many steps it may take to find a choice that no cycle refutes.
