@@ -16,14 +16,14 @@
 use std::sync::Arc;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, ConditionalOutcome, ConditionalWrite, Evidence, Findings, History,
+    Anomaly, AnomalyKind, Attempt, ConditionalOutcome, ConditionalWrite, Evidence, History,
     Inapplicable, Initial, ItemView, Level, LevelResult, Limit, OpId, OpKind, Outcome, TxnId,
-    Undecided, ValueId, ValueRef, Verdict,
+    ValueId, ValueRef, Verdict,
 };
 
+use crate::plan::Conclusion;
 use crate::predicates::{Deleters, clash, is_by_row};
 use crate::resolved::{Reads, writes};
-use crate::stop::{engine_of, unlooked_level};
 use crate::{CheckOptions, Checker};
 
 /// More candidates than this, of all reads together, are not worth their memory.
@@ -34,15 +34,15 @@ const MOST_OUTCOMES: usize = 4;
 
 /// Decides levels of a history with conditional writes. Linearizability knows them anyway.
 pub(crate) fn check(checker: &Checker<'_>, levels: &[Level]) -> Vec<LevelResult> {
-    let registers = Registers::new(checker.history());
+    let registers = Registers::new(checker.history);
     let items = |by_incarnation| match &registers {
         Some(Ok(registers)) => {
-            Some(registers.checker(&CheckOptions { by_incarnation, ..checker.options().clone() }))
+            Some(registers.checker(&CheckOptions { by_incarnation, ..checker.options.clone() }))
         }
         _ => None,
     };
     let by_key = items(false);
-    let by_row = items(true).filter(|_| checker.history().may_reuse_rows());
+    let by_row = items(true).filter(|_| checker.history.may_reuse_rows());
     let decide = |level: Level| match (&registers, &by_key) {
         _ if level.needs().single_operations => checker.decide(level),
         (Some(Ok(registers)), Some(by_key)) => match &by_row {
@@ -50,12 +50,10 @@ pub(crate) fn check(checker: &Checker<'_>, levels: &[Level]) -> Vec<LevelResult>
             Some(_) => registers.decide_by_key(by_key, level),
             None => registers.decide(by_key, level),
         },
-        (Some(Err(reason)), _) => LevelResult {
-            level,
-            engine: engine_of(level),
-            verdict: Verdict::NotApplicable(reason.clone()),
-        },
-        _ => unlooked_level(level),
+        (Some(Err(reason)), _) => {
+            Conclusion::Inapplicable(reason.clone()).result(level, Attempt::Nothing)
+        }
+        _ => Conclusion::not_begun().result(level, Attempt::Nothing),
     };
     levels.iter().map(|level| decide(*level)).collect()
 }
@@ -99,29 +97,24 @@ impl<'h> Registers<'h> {
     /// Decides a level by a checker of the view.
     fn decide(&self, items: &Checker<'_>, level: Level) -> LevelResult {
         if self.is_wrong_at(level) {
-            let verdict = Verdict::Violated(Findings::new(self.unexplained.clone(), false));
-            return LevelResult { level, engine: engine_of(level), verdict };
+            let unexplained = Conclusion::refuted(self.unexplained.clone());
+            return unexplained.result(level, Attempt::Reads);
         }
         let mut result = items.decide(level);
         let open = items.open_lists();
         if result.verdict.is_satisfied() && !open.is_empty() && explains_reads(level) {
-            result.verdict = Verdict::Undecided(Undecided::new(Limit::Steps));
+            result = Conclusion::limit(Limit::NotSearched).result(level, result.decided_by);
         }
         if !result.verdict.is_violated() && !open.is_empty() {
-            result = self.by_outcomes(items.options(), level, &open).unwrap_or(result);
+            result = self.by_outcomes(&items.options, level, &open).unwrap_or(result);
         }
         let result = self.view.result_of(self.history, result);
-        match (&result.verdict, self.met.first()) {
-            // They were never searched for: the order of versions depends on what reads saw, or nobody who
-            // may be the source of one can have committed.
-            (
-                Verdict::Undecided(Undecided { limit: Limit::Steps, progress: None, .. }),
-                Some((met, _)),
-            ) => {
+        match self.met.first().filter(|_| is_unsearched(&result)) {
+            Some((met, _)) => {
                 let reason = Inapplicable::OpenConditional { op: self.view.origin(*met) };
-                LevelResult { verdict: Verdict::NotApplicable(reason), ..result }
+                Conclusion::Inapplicable(reason).result(level, result.decided_by)
             }
-            _ => result,
+            None => result,
         }
     }
 
@@ -174,10 +167,7 @@ impl<'h> Registers<'h> {
         let by_key = self.decide(by_key, level);
         match by_key.verdict.is_satisfied() {
             true => by_key,
-            false => {
-                let verdict = Verdict::Undecided(Undecided::new(Limit::Steps));
-                LevelResult { verdict, ..result }
-            }
+            false => Conclusion::limit(Limit::NotSearched).result(level, result.decided_by),
         }
     }
 
@@ -192,6 +182,14 @@ impl<'h> Registers<'h> {
     fn is_wrong_at(&self, level: Level) -> bool {
         !self.unexplained.is_empty() && explains_reads(level)
     }
+}
+
+/// Whether no order was searched for: the order of versions depends on what reads saw, or no transaction that may be
+/// the source of one can have committed.
+fn is_unsearched(result: &LevelResult) -> bool {
+    use Limit::{NotSearched, Steps};
+    let Verdict::Undecided(undecided) = &result.verdict else { return false };
+    matches!(undecided.limit, NotSearched | Steps) && undecided.progress.is_none()
 }
 
 /// Whether every read must have seen what somebody wrote who committed.

@@ -23,6 +23,7 @@
 
 mod blocks;
 mod certificate;
+mod checker;
 mod conditionals;
 mod cycles;
 mod findings;
@@ -41,7 +42,6 @@ mod stop;
 mod strong;
 mod versions;
 mod weak;
-mod windows;
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -50,15 +50,15 @@ use isolario_model::{
     AnomalyKind, History, Level, LevelResult, PatternResult, PromisedOrder, TxnId,
 };
 
+pub use checker::Checker;
 pub use follow::{
     Census, Checkpoint, FollowStatus, Follower, HistoryCounts, HistoryQuery, Inconclusive,
     PartPositions, PointKind, ProvenResult, QueryAnswer, SettledPoint, Unfollowable,
 };
 pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};
-pub use plan::{Checker, DecisionScope, WholeReason};
+pub use plan::{HistoryView, Plan};
 pub use progress::{LevelProgress, Phase, Watcher};
 pub use stop::StopFlag;
-pub use windows::{RankedBy, SegmentSizes, Segmentation};
 
 /// How to read a history.
 #[derive(Clone, Debug)]

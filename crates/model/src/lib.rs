@@ -106,7 +106,7 @@ pub use table::{NameTable, ValueId, ValueTable};
 pub use tuple::{Tuple, TupleParts, TupleRef};
 pub use value::{Value, ValueRef};
 pub use verdict::{
-    Anomaly, Engine, Evidence, ExpectedVersion, Findings, Inapplicable, LevelResult, Limit,
+    Anomaly, Attempt, Evidence, ExpectedVersion, Findings, Inapplicable, LevelResult, Limit,
     PatternResult, Point, ReadSource, SearchParts, SearchProgress, Undecided, Verdict, VerdictKind,
     Witness,
 };

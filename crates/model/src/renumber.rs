@@ -3,7 +3,7 @@
 use crate::edge::{Edge, Reason, VersionOrder};
 use crate::items::ItemView;
 use crate::verdict::{
-    Anomaly, Engine, Evidence, Findings, Inapplicable, LevelResult, ReadSource, Verdict, Witness,
+    Anomaly, Evidence, Findings, Inapplicable, LevelResult, ReadSource, Verdict, Witness,
 };
 use crate::{History, OpId};
 use std::sync::Arc;
@@ -12,11 +12,7 @@ impl ItemView {
     /// What was decided about the view, told of the history that it is a view of.
     pub fn result_of(&self, original: &History, result: LevelResult) -> LevelResult {
         let renumber = Renumber { view: self, original };
-        let engine = match result.engine {
-            Engine::Strong { blind } => Engine::Strong { blind: renumber.maybe(blind) },
-            engine => engine,
-        };
-        LevelResult { engine, verdict: renumber.verdict(result.verdict), ..result }
+        LevelResult { verdict: renumber.verdict(result.verdict), ..result }
     }
 
     /// An anomaly of the view, told of the history that it is a view of.
@@ -188,7 +184,7 @@ impl Renumber<'_> {
 mod tests {
     use super::*;
     use crate::testing::{history, select, txn, write};
-    use crate::{AnomalyKind, Findings, KeyId, Level, RowInput, TxnId};
+    use crate::{AnomalyKind, Attempt, Findings, KeyId, Level, RowInput, TxnId};
 
     #[test]
     fn evidence_names_the_operations_of_the_original() {
@@ -206,11 +202,10 @@ mod tests {
             .map(|evidence| Anomaly::new(AnomalyKind::ThinAirRead, evidence));
         let result = LevelResult {
             level: Level::Serializable,
-            engine: Engine::Strong { blind: Some(OpId(3)) },
+            decided_by: Attempt::Search,
             verdict: Verdict::Violated(Findings::new(anomalies.to_vec(), true)),
         };
         let told = view.result_of(&original, result);
-        assert_eq!(told.engine, Engine::Strong { blind: Some(OpId(2)) });
         let evidence: Vec<_> =
             told.verdict.anomalies().iter().map(|anomaly| anomaly.evidence.clone()).collect();
         let saw = Some(OpId(2));

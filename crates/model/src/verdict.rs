@@ -16,8 +16,8 @@ use crate::{KeyId, OpId, TxnId};
 pub struct LevelResult {
     /// The level.
     pub level: Level,
-    /// Which engine decided it.
-    pub engine: Engine,
+    /// The attempt that decided it.
+    pub decided_by: Attempt,
     /// The answer.
     pub verdict: Verdict,
 }
@@ -31,46 +31,79 @@ pub struct PatternResult {
     pub verdict: Verdict,
 }
 
-/// The engines that decide levels.
+/// The ways to decide a level. A check makes some of them, one after the other, until one decides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Engine {
-    /// Weak levels by a minimal saturated commit relation.
-    Weak,
-    /// Strong levels of read-modify-write histories.
-    Mini,
-    /// Strong levels by search.
-    Strong {
-        /// A write that nothing but search can place among the versions of its key, since its
-        /// transaction had not read the key; where that is known to be the reason.
-        blind: Option<OpId>,
-    },
-    /// Levels over a known version order.
+pub enum Attempt {
+    /// Nothing had to be tried: the level does not apply, or the check ended before its turn.
+    Nothing,
+    /// Executing the transactions once more in the order that the database promises.
+    PromisedOrder,
+    /// The version certificate of the database.
+    Certificate,
+    /// An order of the operations of each key.
+    Linearization,
+    /// Executing the transactions in an order that the history suggests, comparing values.
+    Replay,
+    /// Reads that are wrong by themselves, and cycles of sessions, reads and known versions.
+    Reads,
+    /// Repairing an order of commits until it has all that a weak level demands.
+    Order,
+    /// Applying the rule of a weak level in full.
+    Rule,
+    /// Dependencies between transactions where the order of versions is known.
     Versions,
-    /// Linearizability.
-    Lin,
+    /// Solving the segments of an order that contradict it.
+    Segments,
+    /// A search over the whole history.
+    Search,
+    /// Supposing what each read saw that may have seen several writes.
+    Suppositions,
+    /// Replaying predicates on the order of single rows.
+    Rows,
 }
 
-impl Engine {
+impl Attempt {
+    /// All of them.
+    pub const ALL: [Attempt; 13] = [
+        Attempt::Nothing,
+        Attempt::PromisedOrder,
+        Attempt::Certificate,
+        Attempt::Linearization,
+        Attempt::Replay,
+        Attempt::Reads,
+        Attempt::Order,
+        Attempt::Rule,
+        Attempt::Versions,
+        Attempt::Segments,
+        Attempt::Search,
+        Attempt::Suppositions,
+        Attempt::Rows,
+    ];
+
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Engine::Weak => "weak",
-            Engine::Mini => "mini",
-            Engine::Strong { .. } => "strong",
-            Engine::Versions => "versions",
-            Engine::Lin => "lin",
+            Attempt::Nothing => "nothing",
+            Attempt::PromisedOrder => "promised-order",
+            Attempt::Certificate => "certificate",
+            Attempt::Linearization => "linearization",
+            Attempt::Replay => "replay",
+            Attempt::Reads => "reads",
+            Attempt::Order => "order",
+            Attempt::Rule => "rule",
+            Attempt::Versions => "versions",
+            Attempt::Segments => "segments",
+            Attempt::Search => "search",
+            Attempt::Suppositions => "suppositions",
+            Attempt::Rows => "rows",
         }
     }
+}
 
-    /// The engine, without the operation that it names: for an answer about another history than the one
-    /// that has the operation.
-    #[must_use]
-    pub fn without_operation(self) -> Engine {
-        match self {
-            Engine::Strong { .. } => Engine::Strong { blind: None },
-            engine => engine,
-        }
+impl fmt::Display for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -192,9 +225,11 @@ pub enum Limit {
     Argument(u64),
     /// The steps that a search may take.
     Steps,
-    /// Somebody asked the check to end.
+    /// Deciding the level takes a search that is not made for a history of this kind.
+    NotSearched,
+    /// The check was asked to end.
     Interrupted,
-    /// Somebody asked the check to end before this level had its turn.
+    /// The check was asked to end before this level had its turn.
     NotBegun,
     /// Nobody observed which rows this predicate write wrote, and these may be the reason for what
     /// others saw.

@@ -12,13 +12,14 @@
 
 use std::sync::Arc;
 
-use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, Level, Reason, Verdict};
+use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Level, Reason};
 
 use super::Certificate;
 use super::chains::Version;
 use super::items::ItemRead;
 use super::levels::Open;
 use super::results::is_among;
+use crate::plan::Conclusion;
 
 /// How many choices are tried, and how many steps are taken to find the next one.
 const TRIES: usize = 500;
@@ -37,14 +38,14 @@ enum Next {
 
 impl Certificate<'_> {
     /// Decides a level that is violated by the likely choice, and satisfied without open reads.
-    pub(super) fn choose(&self, level: Level, likely: Verdict) -> Verdict {
+    pub(super) fn choose(&self, level: Level, likely: Conclusion) -> Conclusion {
         let candidates: Vec<Vec<Version>> =
             self.open.iter().map(|read| self.candidates(read)).collect();
         let (mut conflicts, mut cycles): (Vec<Conflict>, Vec<Vec<Edge>>) = (Vec::new(), Vec::new());
         let mut chosen = self.open.clone();
-        let mut verdict = likely;
+        let mut conclusion = likely;
         for _ in 0..TRIES {
-            let Verdict::Violated(mut findings) = verdict else { return verdict };
+            let Conclusion::Refuted(mut findings) = conclusion else { return conclusion };
             let is_open = |number: usize| candidates[number].len() > 1;
             let conflict =
                 |anomaly: &Anomaly| conflict(self, anomaly.evidence.edges(), &chosen, is_open);
@@ -52,7 +53,7 @@ impl Certificate<'_> {
             if findings.anomalies.iter().any(is_sure) {
                 findings.anomalies.retain(is_sure);
                 findings.total = findings.anomalies.len() as u64;
-                return Verdict::Violated(findings);
+                return Conclusion::Refuted(findings);
             }
             for anomaly in &findings.anomalies {
                 conflicts.push(conflict(anomaly));
@@ -63,9 +64,9 @@ impl Certificate<'_> {
                 Next::None => return refuted(level, cycles),
                 Next::TooMany => break,
             };
-            verdict = self.decide(level, Open::Chosen(&chosen));
+            conclusion = self.decide(level, Open::Chosen(&chosen));
         }
-        Verdict::NotApplicable(self.ambiguity())
+        self.ambiguity().into()
     }
 
     /// The versions that an open read may have seen, the likely one first.
@@ -84,10 +85,10 @@ impl Certificate<'_> {
     }
 }
 
-fn refuted(level: Level, mut cycles: Vec<Vec<Edge>>) -> Verdict {
+fn refuted(level: Level, mut cycles: Vec<Vec<Edge>>) -> Conclusion {
     cycles.sort_by_key(Vec::len);
     let anomaly = Anomaly::new(AnomalyKind::NoOrderPossible, Evidence::Cases { cycles });
-    Verdict::Violated(Findings::new(vec![anomaly.at(level)], false))
+    Conclusion::refuted(vec![anomaly.at(level)])
 }
 
 /// The open reads that a cycle takes.

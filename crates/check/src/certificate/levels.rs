@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use isolario_model::{
-    Findings, Inapplicable, Level, Point, ReadSource, TxnId, Verdict, VisibilityRule, Witness,
-};
+use isolario_model::{Inapplicable, Level, Point, ReadSource, TxnId, VisibilityRule, Witness};
 
 use super::dependencies::{Placed, PredicateEdge, Wanted};
 use super::items::ItemRead;
@@ -14,6 +12,7 @@ use crate::graph::{
     InEdges, InTime, Moments, Order, Rows, Split, agrees, commit_of, leading_back, places, points,
     start_of, topological_order,
 };
+use crate::plan::Conclusion;
 
 /// What is asked of the dependencies.
 #[derive(Clone, Copy)]
@@ -86,7 +85,7 @@ enum Found {
 
 impl Certificate<'_> {
     /// Decides a level for a history whose reads are right.
-    pub(super) fn decide(&self, level: Level, open: Open<'_>) -> Verdict {
+    pub(super) fn decide(&self, level: Level, open: Open<'_>) -> Conclusion {
         let shape = level.shape();
         let question = Question {
             level,
@@ -95,10 +94,10 @@ impl Certificate<'_> {
             in_time: shape.real_time,
             open,
         };
-        self.answer(question).unwrap_or_else(Verdict::NotApplicable)
+        self.answer(question).unwrap_or_else(Conclusion::from)
     }
 
-    fn answer(&self, question: Question<'_>) -> Result<Verdict, Inapplicable> {
+    fn answer(&self, question: Question<'_>) -> Result<Conclusion, Inapplicable> {
         // What is serializable satisfies everything else, but for snapshots that say otherwise.
         let serial = self.serial(question.open)?;
         let in_time = |order: &Cow<'_, [u32]>| {
@@ -111,7 +110,7 @@ impl Certificate<'_> {
             let places = places(&order);
             let placed = || Placed::new(self, places.clone(), &places);
             if self.are_explained(rule, placed)? {
-                return Ok(Verdict::Satisfied(self.witness(question, &order)));
+                return Ok(Conclusion::Holds(self.witness(question, &order)));
             }
         }
         match question.level.shape().visible {
@@ -163,7 +162,7 @@ impl Certificate<'_> {
     }
 
     /// The levels that forbid every cycle of some kinds of dependency.
-    fn acyclic(&self, question: Question<'_>) -> Result<Verdict, Inapplicable> {
+    fn acyclic(&self, question: Question<'_>) -> Result<Conclusion, Inapplicable> {
         let predicates = match question.level {
             Level::ReadUncommitted | Level::StrongReadUncommitted => Predicates::None,
             Level::Serializable | Level::StrictSerializable => Predicates::All,
@@ -174,13 +173,13 @@ impl Certificate<'_> {
                 let places = places(&order);
                 let placed = || Placed::new(self, places.clone(), &places);
                 match self.are_explained(Rule::at(question.level), placed)? {
-                    true => Verdict::Satisfied(self.witness(question, &order)),
+                    true => Conclusion::Holds(self.witness(question, &order)),
                     false => self.left_open(),
                 }
             }
             Found::Cycle(graph, found) => {
                 let cycles = self.cycles(question, &graph, &found);
-                Verdict::Violated(Findings::new(cycles, false))
+                Conclusion::refuted(cycles)
             }
         })
     }
@@ -241,12 +240,12 @@ impl Certificate<'_> {
     }
 
     /// Consistent view and parallel snapshot isolation: no cycle has fewer than two anti-dependencies.
-    fn parallel(&self, question: Question<'_>) -> Result<Verdict, Inapplicable> {
+    fn parallel(&self, question: Question<'_>) -> Result<Conclusion, Inapplicable> {
         let order = match self.order(question, Predicates::Reads)? {
             Found::Order(order) => order,
             Found::Cycle(graph, found) => {
                 let cycles = self.cycles(question, &graph, &found);
-                return Ok(Verdict::Violated(Findings::new(cycles, false)));
+                return Ok(Conclusion::refuted(cycles));
             }
         };
         // Only an anti-dependency that contradicts the order can be part of a cycle with no other.
@@ -271,11 +270,11 @@ impl Certificate<'_> {
             return Ok(self.left_open());
         }
         if back.is_empty() {
-            return Ok(Verdict::Satisfied(self.witness(question, &order)));
+            return Ok(Conclusion::Holds(self.witness(question, &order)));
         }
         found.extend(missed);
         let cycles = self.single_cycles(question, &graph, &found, &back);
-        Ok(Verdict::Violated(Findings::new(cycles, false)))
+        Ok(Conclusion::refuted(cycles))
     }
 
     /// The reads by predicate that lie within the stretches of an order that pairs (later, earlier)
@@ -298,7 +297,7 @@ impl Certificate<'_> {
     }
 
     /// Snapshot isolation: each transaction is its start and its commit.
-    fn snapshots(&self, question: Question<'_>) -> Result<Verdict, Inapplicable> {
+    fn snapshots(&self, question: Question<'_>) -> Result<Conclusion, Inapplicable> {
         let txns = self.history.txn_count();
         let mut waits = self.item_dependencies(question, true);
         let mut overtaken: Vec<_> = self.item_anti_dependencies(question.open).collect();
@@ -316,7 +315,7 @@ impl Certificate<'_> {
                     None => self.cycles(question, &split, &found),
                     Some(_) => self.cycles_by_snapshots(question, &graph, &found),
                 };
-                return Ok(Verdict::Violated(Findings::new(cycles, false)));
+                return Ok(Conclusion::refuted(cycles));
             };
             order.retain(|node| graph.is_own(*node));
             let places = places(&order);
@@ -330,7 +329,7 @@ impl Certificate<'_> {
                     return Ok(self.left_open());
                 }
                 let points = points(&order, |txn| self.is_kept(txn));
-                return Ok(Verdict::Satisfied(Witness::Points(points)));
+                return Ok(Conclusion::Holds(Witness::Points(points)));
             }
             for edge in &contradicted {
                 let relation = if edge.is_anti { &mut overtaken } else { &mut waits };

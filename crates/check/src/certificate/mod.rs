@@ -37,13 +37,14 @@ mod unstated;
 use std::sync::{Arc, OnceLock};
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Evidence, Findings, History, Inapplicable, ItemView, KeyId, Level,
-    LevelSet, OpFamily, OpId, Outcome, TxnId, Verdict, VersionSet,
+    Anomaly, AnomalyKind, Evidence, History, Inapplicable, ItemView, KeyId, Level, LevelSet,
+    OpFamily, OpId, Outcome, TxnId, VersionSet,
 };
 use rayon::prelude::*;
 
 use crate::CheckOptions;
 use crate::graph::RealTime;
+use crate::plan::Conclusion;
 use crate::resolved::{Dependencies, Guess, Reads, first_outside, guess_order};
 use asked::{Asked, Gathered, Moments, Unstated};
 use chains::{Chains, Version};
@@ -175,17 +176,17 @@ impl<'h> Certificate<'h> {
     }
 
     /// Decides a level.
-    pub(crate) fn check(&self, level: Level) -> Verdict {
+    pub(crate) fn check(&self, level: Level) -> Conclusion {
         let wrong = self.wrong(level);
         if !wrong.is_empty() {
-            return Verdict::Violated(Findings::new(wrong, false));
+            return Conclusion::refuted(wrong);
         }
         // A read of one of several equal versions is taken as it is likely to have been. If that does not
         // explain everything, the level may be violated without such reads; else others are tried.
         match self.decide(level, Open::Likely) {
-            likely @ Verdict::Violated(_) if !self.open.is_empty() => {
+            likely @ Conclusion::Refuted(_) if !self.open.is_empty() => {
                 match self.decide(level, Open::None) {
-                    Verdict::Satisfied(_) => self.choose(level, likely),
+                    Conclusion::Holds(_) => self.choose(level, likely),
                     verdict => verdict,
                 }
             }

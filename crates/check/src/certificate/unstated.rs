@@ -22,9 +22,9 @@
 //! satisfied nor violated, and the operation is named. A function over rows without its rows is not
 //! explained at all.
 
-use isolario_model::{
-    Inapplicable, KeyId, Level, Op, OpId, RowRef, RowView, Verdict, VisibilityRule,
-};
+use isolario_model::{Inapplicable, KeyId, Level, Op, OpId, RowRef, RowView, VisibilityRule};
+
+use crate::plan::Conclusion;
 use isolario_predicate::EvalError;
 use rayon::prelude::*;
 
@@ -82,10 +82,10 @@ impl Certificate<'_> {
 
     /// The answer where an order explains everything but operations of which it is not stated what they
     /// met.
-    pub(super) fn left_open(&self) -> Verdict {
+    pub(super) fn left_open(&self) -> Conclusion {
         let op = self.unstated.first().map_or(OpId(0), |unstated| unstated.op);
         let total = self.operations_without_set();
-        Verdict::NotApplicable(Inapplicable::NoVersionSet { op, total })
+        Inapplicable::NoVersionSet { op, total }.into()
     }
 
     /// Whether an order explains the operations of which it is not stated what they met.

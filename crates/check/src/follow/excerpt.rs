@@ -52,9 +52,7 @@ impl PartPositions {
             }
             verdict => verdict.clone(),
         };
-        // An operation that it names is one of the part.
-        let engine = result.engine.without_operation();
-        Some(LevelResult { level: result.level, engine, verdict })
+        Some(LevelResult { verdict, ..*result })
     }
 
     /// The operations of a transaction by their places in the whole.

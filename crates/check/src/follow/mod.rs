@@ -23,7 +23,7 @@ mod retire;
 mod window;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Batch, Engine, Evidence, History, KeyId, Level, LevelResult, Meta,
+    Anomaly, AnomalyKind, Attempt, Batch, Evidence, History, KeyId, Level, LevelResult, Meta,
     NameTable, OpInput, OpKind, OpNotes, Outcome, Point, SinkError, TxnEnd, TxnId, TxnSink,
     TxnStart, ValueRef, Verdict, Witness,
 };
@@ -108,7 +108,7 @@ pub struct Follower {
     /// Whether there are no more to come.
     is_over: bool,
     restarts: u32,
-    engine: Engine,
+    decided_by: Attempt,
     /// The level by whose orders the level is shown to hold: it, or a stronger one.
     by: Level,
     /// The order of what is settled, since somebody took it last; none if nobody wants it.
@@ -181,7 +181,7 @@ impl Follower {
             new: Vec::new(),
             is_over: false,
             restarts: 0,
-            engine: Engine::Weak,
+            decided_by: Attempt::Nothing,
             by: if Level::Causal.implies(level) { Level::Causal } else { level },
             order: None,
             has_times: false,
@@ -239,10 +239,9 @@ impl Follower {
         self.known.tally.figures(&self.keys)
     }
 
-    /// Which engine decides the level, so far.
-    pub fn engine(&self) -> Engine {
-        // The operation that it names may have been let go.
-        self.engine.without_operation()
+    /// The attempt that decides the level, so far.
+    pub fn decided_by(&self) -> Attempt {
+        self.decided_by
     }
 
     /// How often it went back, to the beginning or to a later place.
@@ -287,8 +286,8 @@ impl Follower {
             false => self.judge(&mut window)?,
         };
         match judged {
-            Judged::Holds { witness, waiting, engine } => {
-                self.engine = engine;
+            Judged::Holds { witness, waiting, decided_by } => {
+                self.decided_by = decided_by;
                 self.retire(&window, &witness)?;
                 Ok(FollowStatus::Holds { waiting })
             }
@@ -519,7 +518,7 @@ enum Judged {
         /// An order of all transactions but those that wait.
         witness: Witness,
         waiting: usize,
-        engine: Engine,
+        decided_by: Attempt,
     },
     Open {
         found: Option<Box<Found>>,
@@ -529,9 +528,9 @@ enum Judged {
 impl Judged {
     /// What follows from an answer about all, or about the part that does not wait.
     fn of(result: LevelResult, waiting: usize, part: Option<Window>) -> Judged {
-        let engine = result.engine;
+        let decided_by = result.decided_by;
         match result.verdict {
-            Verdict::Satisfied(witness) => Judged::Holds { witness, waiting, engine },
+            Verdict::Satisfied(witness) => Judged::Holds { witness, waiting, decided_by },
             _ => Judged::Open { found: Some(Box::new(Found { result, part })) },
         }
     }

@@ -14,25 +14,24 @@ mod sources;
 
 use std::time::Instant;
 
-use isolario_model::{
-    Anomaly, Findings, History, KeyId, Limit, OpId, SearchProgress, Undecided, Verdict, Witness,
-};
+use isolario_model::{Anomaly, History, KeyId, Limit, OpId, SearchProgress, Undecided, Witness};
 use rayon::prelude::*;
 
 use crate::CheckOptions;
+use crate::plan::Conclusion;
 use crate::plan::unwidenable;
 use calls::{Action, Call, Register, Registers};
 use search::{Limits, SearchEnd};
 use sources::Otherwise;
 
 /// Decides whether a history is linearizable.
-pub(crate) fn check(history: &History, options: &CheckOptions) -> Verdict {
+pub(crate) fn check(history: &History, options: &CheckOptions) -> Conclusion {
     let mut registers = match Registers::new(history, options) {
         Ok(registers) => registers,
-        Err(why) => return Verdict::NotApplicable(why),
+        Err(why) => return why.into(),
     };
     if let Some(why) = unwidenable(history, options) {
-        return Verdict::NotApplicable(why);
+        return why.into();
     }
     let limits = Limits {
         time: options.timeout.map(|timeout| (Instant::now(), timeout)),
@@ -135,7 +134,7 @@ fn place(calls: &[Call], order: &[u32]) -> Vec<Placed> {
 }
 
 /// One broken register breaks the history, whatever could not be decided of others.
-fn conclude(answers: Vec<Answer>) -> Verdict {
+fn conclude(answers: Vec<Answer>) -> Conclusion {
     let (mut placed, mut anomalies, mut undecided) = (Vec::new(), Vec::new(), Vec::new());
     for answer in answers {
         match answer {
@@ -147,14 +146,14 @@ fn conclude(answers: Vec<Answer>) -> Verdict {
         }
     }
     if !anomalies.is_empty() {
-        return Verdict::Violated(Findings::new(anomalies, false));
+        return Conclusion::refuted(anomalies);
     }
     if let Some((limit, first, operations, ordered)) = undecided.first().copied() {
         let (others, linearizable) = (undecided.len() as u64 - 1, placed.len() as u64);
         let progress = SearchProgress::Keys { first, operations, ordered, others, linearizable };
-        return Verdict::Undecided(Undecided::new(limit).with_progress(progress));
+        return Conclusion::Unknown(Undecided::new(limit).with_progress(progress));
     }
-    Verdict::Satisfied(Witness::Linearization(merge(&placed)))
+    Conclusion::Holds(Witness::Linearization(merge(&placed)))
 }
 
 /// One order of all operations: by moment. Where one had finished before another started its moment

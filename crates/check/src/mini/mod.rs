@@ -15,13 +15,14 @@ mod evidence;
 
 use std::sync::{Arc, OnceLock};
 
-use isolario_model::{Level, Point, TxnId, Verdict, Witness};
+use isolario_model::{Level, TxnId, Witness};
 
 use crate::CheckOptions;
 use crate::cycles::with_lost_updates;
 use crate::graph::{
     InTime, Moments, Order, Split, agrees, commit_of, points, start_of, topological_order,
 };
+use crate::plan::Conclusion;
 use crate::resolved::{BlindWrite, Dependencies, Inferred, Overwrites, Resolved, Saturated};
 
 /// A read-modify-write history on which strong levels are decided.
@@ -54,40 +55,39 @@ impl<'h> Mini<'h> {
         &self.resolved.dependencies
     }
 
-    /// Decides a level; not where that takes a choice.
-    pub(crate) fn check(&self, level: Level) -> Option<Verdict> {
+    /// Decides a level; passes where that takes a choice.
+    pub(crate) fn check(&self, level: Level) -> Conclusion {
         match level {
-            Level::Serializable | Level::StrictSerializable => Some(self.serializable(level)),
-            Level::Prefix if self.overwrites.diverge() => None,
+            Level::Serializable | Level::StrictSerializable => self.serializable(level),
+            Level::Prefix if self.overwrites.diverge() => Conclusion::Pass,
             Level::Prefix | Level::SnapshotIsolation | Level::StrongSnapshotIsolation => {
-                Some(self.snapshot(level))
+                self.snapshot(level)
             }
-            _ => None,
+            _ => Conclusion::Pass,
         }
     }
 
     /// Session order ∪ write-read ∪ anti-dependencies, acyclic.
-    fn serializable(&self, level: Level) -> Verdict {
+    fn serializable(&self, level: Level) -> Conclusion {
         let in_time = level.shape().real_time;
         let Some(order) = self.serial_order() else {
             return self.violated(level, &self.graph());
         };
         if self.holds(order, in_time) {
-            return self.commit_order(order);
+            return Conclusion::serial(level, self.kept(order));
         }
         match self.order_in_time(&self.graph(), self.resolved.guess.commits.clone()) {
-            Some(order) => self.commit_order(&order),
+            Some(order) => Conclusion::serial(level, self.kept(&order)),
             None => self.violated(level, &self.graph()),
         }
     }
 
     /// The same as moments, in which starts overtake commits.
-    fn snapshot(&self, level: Level) -> Verdict {
+    fn snapshot(&self, level: Level) -> Conclusion {
         let in_time = level.shape().real_time;
         // Transactions that ran one after the other did so on snapshots.
         if let Some(order) = self.serial_order().filter(|order| self.holds(order, in_time)) {
-            let life = |txn| [Point::Start(txn), Point::Commit(txn)];
-            return Verdict::Satisfied(Witness::Points(self.kept(order).flat_map(life).collect()));
+            return Conclusion::serial(level, self.kept(order));
         }
         let graph = Split { waits: self.dependencies(), overtaken: self.anti_dependencies() };
         let moments =
@@ -99,7 +99,7 @@ impl<'h> Mini<'h> {
         };
         match order {
             Some(order) if !self.overwrites.diverge() => {
-                Verdict::Satisfied(Witness::Points(points(&order, |txn| {
+                Conclusion::Holds(Witness::Points(points(&order, |txn| {
                     self.dependencies().reads.is_kept(txn)
                 })))
             }
@@ -114,11 +114,6 @@ impl<'h> Mini<'h> {
     /// An order in which the transactions may have run one after the other.
     fn serial_order(&self) -> Option<&[u32]> {
         self.serial.get_or_init(|| self.find_serial_order()).as_deref()
-    }
-
-    /// Whether an order that was mended window by window is a witness; none if there is no such order.
-    pub(crate) fn is_by_windows(&self, in_time: bool) -> Option<bool> {
-        self.serial_order().map(|order| self.holds(order, in_time))
     }
 
     /// The order in which transactions depend on each other often denies only few
@@ -158,11 +153,11 @@ impl<'h> Mini<'h> {
         Some(order)
     }
 
-    fn violated<G: Moments>(&self, level: Level, graph: &G) -> Verdict {
+    fn violated<G: Moments>(&self, level: Level, graph: &G) -> Conclusion {
         let lost = self.lost_updates();
         // Of several overwrites, the graph has one: of those who read the version, others are not in it.
         let alone = lost.is_empty() || self.overwrites.readers_of_divergences() == 2 * lost.len();
-        Verdict::Violated(with_lost_updates(lost, alone, self.cycles(level, graph)))
+        Conclusion::Refuted(with_lost_updates(lost, alone, self.cycles(level, graph)))
     }
 
     fn anti_dependencies(&self) -> &Inferred {
@@ -170,10 +165,6 @@ impl<'h> Mini<'h> {
             let txns = self.dependencies().history.txn_count();
             Inferred::new(txns, &self.overwrites.anti_dependencies())
         })
-    }
-
-    fn commit_order(&self, order: &[u32]) -> Verdict {
-        Verdict::Satisfied(Witness::CommitOrder(self.kept(order).collect()))
     }
 
     fn kept(&self, order: &[u32]) -> impl Iterator<Item = TxnId> {

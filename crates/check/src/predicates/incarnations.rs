@@ -9,6 +9,7 @@ use isolario_model::{
     Outcome, Point, Reason, TxnId, Verdict, VisibilityRule, Witness,
 };
 
+use crate::plan::Conclusion;
 /// Whether a level tells a row from one of the same key that was deleted before: it is about the order of
 /// versions, or about writers that exclude or see each other. For what the others say about reads, a key is
 /// one row.
@@ -63,7 +64,8 @@ impl Deleters {
                 findings.exact = false;
             }
             if findings.anomalies.is_empty() {
-                result.verdict = Verdict::NotApplicable(Inapplicable::NoVersionOrder);
+                let reason = Conclusion::Inapplicable(Inapplicable::NoVersionOrder);
+                result = reason.result(result.level, result.decided_by);
             }
         }
         result

@@ -31,15 +31,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use isolario_model::{
-    Anomaly, Evidence, Findings, History, Inapplicable, IncarnationView, Initial, ItemView, KeyId,
-    Level, LevelNodes, LevelResult, Limit, MatchedRow, Op, OpFamily, OpId, Outcome, Point,
-    StatedOrder, TxnId, Undecided, Verdict, Witness,
+    Anomaly, Attempt, Evidence, Findings, History, Inapplicable, IncarnationView, Initial,
+    ItemView, KeyId, Level, LevelNodes, LevelResult, Limit, MatchedRow, Op, OpFamily, OpId,
+    Outcome, Point, StatedOrder, TxnId, Verdict, Witness,
 };
 
 use crate::graph::precedes;
+use crate::plan::Conclusion;
 use crate::replay::Moments;
 use crate::resolved::{RESOLVED, Reads, first_outside};
-use crate::stop::{engine_of, unlooked_level};
 use crate::{CheckOptions, Checker, replay};
 use candidates::{Candidates, Met};
 use incarnations::both_in_a_result;
@@ -113,7 +113,7 @@ fn decide(
 ) -> Vec<LevelResult> {
     let view = match ItemView::new(history) {
         Ok(view) => view.without_unobserved(history),
-        Err(_) => return levels.iter().map(|level| unlooked_level(*level)).collect(),
+        Err(_) => return levels.iter().map(|level| too_large(*level)).collect(),
     };
     let items = |by_incarnation| {
         let options = CheckOptions { by_incarnation, ..options.clone() };
@@ -151,13 +151,11 @@ impl BlackBox<'_> {
     /// Decides a level, from single rows of which those that come back after a delete are other ones,
     /// and from single rows by their keys alone.
     fn decide(&self, items: &Checker<'_>, by_key: &Checker<'_>, level: Level) -> LevelResult {
-        let answer = |verdict| LevelResult { level, engine: engine_of(level), verdict };
-        if let Some(op) = self.outside(level) {
-            return answer(Verdict::NotApplicable(Inapplicable::Operation { op }));
-        }
+        let operation = self.outside(level).map(|op| Inapplicable::Operation { op });
         let is_clear = is_by_order(level) && !self.history.names_versions();
-        if let Some(reason) = both_in_a_result(self.history, level).filter(|_| !is_clear) {
-            return answer(Verdict::NotApplicable(reason));
+        let both = || both_in_a_result(self.history, level).filter(|_| !is_clear);
+        if let Some(reason) = operation.or_else(both) {
+            return Conclusion::Inapplicable(reason).result(level, Attempt::Nothing);
         }
         if !is_by_order(level) {
             return self.weak(self.told(self.view, items.decide(level)));
@@ -167,21 +165,25 @@ impl BlackBox<'_> {
             Ok(_) => {
                 // Nothing overlaps in a serial order, and writers that exclude each other by their
                 // keys do so row by row.
-                let by_key = || self.search(level, by_key).ok().map(|result| result.verdict);
+                let by_key = || match self.search(level, by_key).ok()?.verdict {
+                    Verdict::Satisfied(witness) => Some(witness),
+                    _ => None,
+                };
                 let found = match self.both.is_empty() {
                     true => self.one_by_one(level, items).or_else(by_key),
                     false => self.after_deletes(level, items),
                 };
-                let found = found.filter(Verdict::is_satisfied);
-                answer(found.unwrap_or(Verdict::Undecided(Undecided::new(Limit::Steps))))
+                found
+                    .map_or(Conclusion::limit(Limit::NotSearched), Conclusion::Holds)
+                    .result(level, Attempt::Rows)
             }
-            Err(reason) => answer(Verdict::NotApplicable(reason)),
+            Err(reason) => Conclusion::Inapplicable(reason).result(level, Attempt::Rows),
         }
     }
 
     /// An order in which each who saw two rows of one key inserts the one after somebody else has deleted
     /// the other: who that is, and who wrote the other, is tried.
-    fn after_deletes(&self, level: Level, items: &Checker<'_>) -> Option<Verdict> {
+    fn after_deletes(&self, level: Level, items: &Checker<'_>) -> Option<Witness> {
         let candidates = self.candidates().ok()?;
         let mut ways: Vec<Vec<StatedOrder>> = Vec::new();
         for (txn, key) in self.both {
@@ -200,18 +202,21 @@ impl BlackBox<'_> {
             ways.push(former.iter().flat_map(of_former).collect());
         }
         incarnations::choices(&ways).find_map(|chosen| {
-            let options = items.options().clone();
+            let options = items.options.clone();
             let options = options.with_version_order(chosen);
             let options = options.with_trusted_version_order(true);
             let items = Checker::new(self.view.history(), options);
             let found = self.search(level, &items).ok()?;
-            let is_order = found.verdict.is_satisfied() && self.is_order(level, &found);
-            is_order.then_some(found.verdict)
+            let is_order = self.is_order(level, &found);
+            match found.verdict {
+                Verdict::Satisfied(witness) => is_order.then_some(witness),
+                _ => None,
+            }
         })
     }
 
     /// A serial order, as starts and commits.
-    fn one_by_one(&self, level: Level, items: &Checker<'_>) -> Option<Verdict> {
+    fn one_by_one(&self, level: Level, items: &Checker<'_>) -> Option<Witness> {
         let serial = match level.shape().real_time {
             true => Level::StrictSerializable,
             false => Level::Serializable,
@@ -219,7 +224,7 @@ impl BlackBox<'_> {
         match self.search(serial, items).ok()?.verdict {
             Verdict::Satisfied(Witness::CommitOrder(txns)) => {
                 let points = txns.iter().flat_map(|txn| [Point::Start(*txn), Point::Commit(*txn)]);
-                Some(Verdict::Satisfied(Witness::Points(points.collect())))
+                Some(Witness::Points(points.collect()))
             }
             _ => None,
         }
@@ -262,7 +267,7 @@ impl BlackBox<'_> {
         self.deleters().claim_no_more(&mut told);
         match (&told.verdict, view.unobserved_write()) {
             // What was written there may be the reason.
-            (Verdict::Violated(_), Some(op)) => LevelResult { verdict: unobserved(op), ..told },
+            (Verdict::Violated(_), Some(op)) => unobserved(op).result(told.level, told.decided_by),
             _ => told,
         }
     }
@@ -279,8 +284,8 @@ impl BlackBox<'_> {
         let unreturned = || first_outside(self.original, &[OpFamily::Registers]);
         match self.original.has_predicates().then(unreturned).flatten() {
             Some(op) if is_decided && !result.verdict.is_violated() => {
-                let reason = Inapplicable::UnreturnedRows { op };
-                LevelResult { verdict: Verdict::NotApplicable(reason), ..result }
+                let reason = Conclusion::Inapplicable(Inapplicable::UnreturnedRows { op });
+                reason.result(result.level, result.decided_by)
             }
             _ => result,
         }
@@ -288,56 +293,67 @@ impl BlackBox<'_> {
 
     /// Looks for an order, round by round.
     fn search(&self, level: Level, items: &Checker<'_>) -> Result<LevelResult, Inapplicable> {
-        let options = items.options();
         let first = self.told(self.view, items.decide(level));
         let possible = self.possible()?;
         if let Some(findings) =
             possible.contradictions(|txn| self.history.outcome(txn) == Outcome::Committed)
         {
-            return Ok(with_contradictions(first, findings));
+            return Ok(with_contradictions(&first, findings));
         }
-        let mut result = first;
+        self.by_rounds(first, possible, &items.options)
+    }
+
+    /// Replays the order of a result with all predicates, and decides again with the rows that make a
+    /// difference, until none does.
+    fn by_rounds(
+        &self,
+        first: LevelResult,
+        possible: &Possible,
+        options: &CheckOptions,
+    ) -> Result<LevelResult, Inapplicable> {
+        let (level, mut result) = (first.level, first);
         let (mut met, mut has_excluded) = (MetSoFar::new(), false);
         let begun = Instant::now();
-        loop {
+        let conclusion = loop {
             let Verdict::Satisfied(witness) = &result.verdict else {
                 // What is left proves nothing by itself.
                 let is_proof = !has_excluded || !result.verdict.is_violated();
-                let undecided = || Verdict::Undecided(Undecided::new(Limit::Steps));
-                let verdict = if is_proof { result.verdict } else { undecided() };
-                return Ok(LevelResult { verdict, ..result });
+                if is_proof {
+                    return Ok(result);
+                }
+                break Conclusion::limit(Limit::NotSearched);
             };
-            if let Some(verdict) = self.impossible(possible, witness) {
-                return Ok(LevelResult { verdict, ..result });
+            if let Some(conclusion) = self.impossible(possible, witness) {
+                break conclusion;
             }
             let is_excluding = exclude(possible, witness, &mut met);
             has_excluded |= is_excluding;
             if !is_excluding {
                 let differences = replay::differences(self.history, witness, options)?;
-                let Some(differences) = differences else { return Ok(unlooked_level(level)) };
+                let Some(differences) = differences else { break Conclusion::not_begun() };
                 if differences.is_empty() {
-                    return Ok(result);
+                    break result.verdict.into();
                 }
-                if let Some(verdict) = self.meet(&differences, &mut met)? {
-                    return Ok(LevelResult { verdict, ..result });
+                if let Some(conclusion) = self.meet(&differences, &mut met)? {
+                    break conclusion;
                 }
             }
             // Each round has the whole time, and all of them together have no more.
             if let Some(limit) = options.timeout.filter(|limit| begun.elapsed() > *limit) {
-                let verdict = Verdict::Undecided(Undecided::new(Limit::Time(limit)));
-                return Ok(LevelResult { verdict, ..result });
+                break Conclusion::limit(Limit::Time(limit));
             }
             result = self.decide_met(level, &met, options);
-        }
+        };
+        Ok(conclusion.result(level, Attempt::Rows))
     }
 
     /// Why no order is one: a transaction cannot have committed that somebody read from, or nobody knows
     /// all that one wrote.
-    fn impossible(&self, possible: &Possible, witness: &Witness) -> Option<Verdict> {
+    fn impossible(&self, possible: &Possible, witness: &Witness) -> Option<Conclusion> {
         let txns = committed(witness);
         if possible.contradictory().any(|(txn, _)| txns.binary_search(&txn).is_ok()) {
             let findings = possible.contradictions(|txn| self.has_committed(txn));
-            return findings.map(Verdict::Violated);
+            return findings.map(Conclusion::Refuted);
         }
         let unobserved_write = |txn: &TxnId| {
             let mut ops = self.history.txn_ops(*txn);
@@ -369,7 +385,7 @@ impl BlackBox<'_> {
         &self,
         differences: &[Evidence],
         met: &mut MetSoFar,
-    ) -> Result<Option<Verdict>, Inapplicable> {
+    ) -> Result<Option<Conclusion>, Inapplicable> {
         let candidates = self.candidates()?;
         let before = met.len();
         let mut unexplained: Vec<Anomaly> = Vec::new();
@@ -393,14 +409,14 @@ impl BlackBox<'_> {
         if !unexplained.is_empty() {
             return Ok(Some(match self.view.unobserved_write() {
                 Some(op) => unobserved(op),
-                None => Verdict::Violated(Findings::new(unexplained, false)),
+                None => Conclusion::refuted(unexplained),
             }));
         }
         Ok((met.len() == before).then(|| self.out_of_reach(differences)))
     }
 
     /// The answer where the order does not explain an operation, and nothing can be made of that.
-    fn out_of_reach(&self, differences: &[Evidence]) -> Verdict {
+    fn out_of_reach(&self, differences: &[Evidence]) -> Conclusion {
         let is_aggregate = |difference: &Evidence| match difference {
             Evidence::Unexpected { op, .. } => {
                 matches!(self.history.op(*op), Op::Aggregate { .. }).then_some(*op)
@@ -408,8 +424,8 @@ impl BlackBox<'_> {
             _ => None,
         };
         match differences.iter().find_map(is_aggregate) {
-            Some(op) => Verdict::NotApplicable(Inapplicable::BareAggregate { op }),
-            None => Verdict::Undecided(Undecided::new(Limit::Steps)),
+            Some(op) => Inapplicable::BareAggregate { op }.into(),
+            None => Conclusion::limit(Limit::NotSearched),
         }
     }
 
@@ -418,7 +434,7 @@ impl BlackBox<'_> {
         let mut rows: Vec<MatchedRow> = met.values().map(|met| met.row).collect();
         rows.sort_unstable_by_key(|row| (row.op, row.key));
         let Ok(view) = ItemView::with_matched(self.history, &rows) else {
-            return unlooked_level(level);
+            return too_large(level);
         };
         let view = view.without_unobserved(self.history);
         let open = |met: &Met| {
@@ -461,13 +477,17 @@ fn has_rows(history: &History, op: OpId) -> bool {
 }
 
 /// What contradicts itself, with what else was found.
-fn with_contradictions(mut result: LevelResult, mut findings: Findings) -> LevelResult {
+fn with_contradictions(result: &LevelResult, mut findings: Findings) -> LevelResult {
     if let Verdict::Violated(others) = &result.verdict {
         findings.anomalies.extend(others.anomalies.iter().cloned());
         findings.total += others.total;
     }
-    result.verdict = Verdict::Violated(findings);
-    result
+    Conclusion::Refuted(findings).result(result.level, Attempt::Rows)
+}
+
+/// The result where the view would have more operations than can be numbered.
+fn too_large(level: Level) -> LevelResult {
+    Conclusion::not_begun().result(level, Attempt::Nothing)
 }
 
 /// The transactions of a witness, by number.
@@ -488,6 +508,6 @@ fn committed(witness: &Witness) -> Vec<TxnId> {
 }
 
 /// The answer where it may be due to a write of which nobody observed the rows.
-fn unobserved(op: OpId) -> Verdict {
-    Verdict::Undecided(Undecided::new(Limit::UnobservedWrite(op)))
+fn unobserved(op: OpId) -> Conclusion {
+    Conclusion::limit(Limit::UnobservedWrite(op))
 }

@@ -29,10 +29,11 @@ mod waiting;
 
 use isolario_model::{
     Anomaly, AnomalyKind, Evidence, Findings, History, Inapplicable, Level, LevelNodes,
-    PromisedOrder, TxnId, Verdict, VisibilityRule, Witness,
+    PromisedOrder, TxnId, VisibilityRule, Witness,
 };
 
 use crate::CheckOptions;
+use crate::plan::Conclusion;
 pub(crate) use points::differences;
 use schedule::{Event, Schedule};
 
@@ -45,11 +46,8 @@ pub(crate) fn check(
     order: &PromisedOrder,
     level: Level,
     options: &CheckOptions,
-) -> Verdict {
-    match answer(history, order, level, options) {
-        Ok(verdict) => verdict,
-        Err(reason) => Verdict::NotApplicable(reason),
-    }
+) -> Conclusion {
+    answer(history, order, level, options).unwrap_or_else(Conclusion::from)
 }
 
 fn answer(
@@ -57,7 +55,7 @@ fn answer(
     order: &PromisedOrder,
     level: Level,
     options: &CheckOptions,
-) -> Result<Verdict, Inapplicable> {
+) -> Result<Conclusion, Inapplicable> {
     let schedule = Schedule::new(
         history,
         order,
@@ -66,13 +64,13 @@ fn answer(
     )?;
     let mut found = Found::new(level, schedule.left_out);
     let Some(events) = run::run(&schedule, options, &mut found)? else {
-        return Ok(crate::stop::unlooked());
+        return Ok(Conclusion::not_begun());
     };
     agreement::look(&schedule, &events, options, &mut found);
     match (found.total, found.inconclusive) {
         (0, Some(txn)) => Err(Inapplicable::NotInPromisedOrder { txn }),
-        (0, None) => Ok(Verdict::Satisfied(schedule.witness(&events))),
-        _ => Ok(Verdict::Violated(found.findings())),
+        (0, None) => Ok(Conclusion::Holds(schedule.witness(&events))),
+        _ => Ok(Conclusion::Refuted(found.findings())),
     }
 }
 

@@ -19,12 +19,11 @@ mod tests;
 
 use std::ops::Range;
 
-use isolario_model::{
-    Engine, History, Initial, Level, OpId, Outcome, Point, TxnId, Verdict, Witness,
-};
+use isolario_model::{History, Initial, Level, Outcome, TxnId};
 
 use crate::CheckOptions;
 use crate::graph::agrees;
+use crate::plan::Conclusion;
 use crate::resolved::suggested_order;
 use store::Sweep;
 use stretch::mend;
@@ -48,23 +47,11 @@ pub(crate) struct Serial {
     order: Vec<u32>,
     /// Whether all values were written once, so that it is clear whose write each read saw.
     is_unique: bool,
-    /// A write whose transaction had not read the key.
-    blind: Option<OpId>,
 }
 
 impl Serial {
-    /// Looks for an order where it pays: in large histories of committed and aborted transactions that
-    /// read and write registers.
+    /// Looks for an order, however small the history. Only one of registers that [fits] has one.
     pub(crate) fn find(history: &History, options: &CheckOptions) -> Option<Serial> {
-        let pays = history.op_count() >= LEAST_OPERATIONS;
-        if pays { Serial::of(history, options) } else { None }
-    }
-
-    /// The same, however small the history.
-    fn of(history: &History, options: &CheckOptions) -> Option<Serial> {
-        if !fits(history, options) {
-            return None;
-        }
         let order = suggested_order(history)?;
         // Where a history is not serializable, that mostly shows soon.
         if order.len() > BEGINNING {
@@ -72,39 +59,32 @@ impl Serial {
         }
         let (mut order, sweep) = mended(order, history, options.session_order)?;
         order.retain(|txn| history.outcome(TxnId(*txn)) == Outcome::Committed);
-        let Sweep { is_explained, is_unique, blind, .. } = sweep;
-        is_explained.then_some(Serial { order, is_unique, blind })
+        let Sweep { is_explained, is_unique, .. } = sweep;
+        is_explained.then_some(Serial { order, is_unique })
     }
 
-    /// Who answers for a level, and the answer, if the order shows that the level holds.
+    /// Decides a level, if the order shows that it holds.
     pub(crate) fn check(
         &self,
         history: &History,
         level: Level,
         options: &CheckOptions,
-    ) -> Option<(Engine, Verdict)> {
-        let is_weak = Level::Causal.implies(level);
+    ) -> Conclusion {
         let is_shown = Level::by_order().contains(&level)
-            && (self.is_unique || !is_weak)
+            && (self.is_unique || !Level::Causal.implies(level))
             && (!level.shape().real_time || agrees(history, options.clock_skew, &self.order));
-        let engine = match self.blind {
-            _ if is_weak => Engine::Weak,
-            None => Engine::Mini,
-            blind => Engine::Strong { blind },
-        };
-        is_shown.then(|| (engine, Verdict::Satisfied(self.witness(level))))
-    }
-
-    fn witness(&self, level: Level) -> Witness {
-        let txns = self.order.iter().map(|txn| TxnId(*txn));
-        match level {
-            Level::Prefix | Level::SnapshotIsolation | Level::StrongSnapshotIsolation => {
-                let life = |txn| [Point::Start(txn), Point::Commit(txn)];
-                Witness::Points(txns.flat_map(life).collect())
-            }
-            _ => Witness::CommitOrder(txns.collect()),
+        if is_shown {
+            Conclusion::serial(level, self.order.iter().map(|txn| TxnId(*txn)))
+        } else {
+            Conclusion::Pass
         }
     }
+}
+
+/// Whether it pays to look for an order: in large histories of committed and aborted transactions that
+/// read and write registers.
+pub(crate) fn may_find(history: &History, options: &CheckOptions) -> bool {
+    history.op_count() >= LEAST_OPERATIONS && fits(history, options)
 }
 
 /// An order of transactions, mended until nothing contradicts it, and what came of replaying it.

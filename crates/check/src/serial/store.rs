@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use isolario_model::{DistinctnessCheck, History, KeyId, OpId, OpKind, Outcome, SessionId, TxnId};
+use isolario_model::{DistinctnessCheck, History, KeyId, OpKind, Outcome, SessionId, TxnId};
 use rustc_hash::FxHashMap;
 
 /// No place in the order.
@@ -28,8 +28,6 @@ pub(super) struct Sweep {
     pub(super) is_explained: bool,
     /// Whether all values were written once, as far as they are numbers that count the writes.
     pub(super) is_unique: bool,
-    /// The first write whose transaction had not read the key. Whoever gives a key its first value need not.
-    pub(super) blind: Option<OpId>,
 }
 
 /// Two writers of a key, of whom the later one probably comes first.
@@ -67,10 +65,10 @@ impl Sweep {
             }
             std::mem::swap(&mut now, &mut next);
         }
-        let Run { spans, mut flips, awaited, blind, written, is_hopeless, .. } = run;
+        let Run { spans, mut flips, awaited, written, is_hopeless, .. } = run;
         flips.sort_unstable();
         let (is_explained, is_unique) = (awaited.is_empty(), written.are_different());
-        (!is_hopeless).then_some(Sweep { spans, flips, is_explained, is_unique, blind })
+        (!is_hopeless).then_some(Sweep { spans, flips, is_explained, is_unique })
     }
 }
 
@@ -88,8 +86,6 @@ struct GatheredTxn {
     txn: TxnId,
     session: SessionId,
     is_committed: bool,
-    /// Its first operation.
-    first: u32,
     /// Where its operations end here.
     end: u32,
 }
@@ -121,7 +117,6 @@ impl Gathered {
                 txn,
                 session: history.session_of(txn),
                 is_committed: history.outcome(txn) == Outcome::Committed,
-                first: range.start as u32,
                 end: self.ops.len() as u32,
             });
         }
@@ -215,7 +210,6 @@ struct Run<'h> {
     awaited: FxHashMap<(KeyId, u64), Vec<u32>>,
     /// All values that were written.
     written: DistinctnessCheck,
-    blind: Option<OpId>,
     is_hopeless: bool,
 }
 
@@ -242,7 +236,6 @@ impl<'h> Run<'h> {
             flips: Vec::new(),
             awaited: FxHashMap::default(),
             written: DistinctnessCheck::of_about(history.op_count()),
-            blind: None,
             is_hopeless: false,
         }
     }
@@ -255,7 +248,7 @@ impl<'h> Run<'h> {
             match one.is_committed {
                 true => {
                     self.look_at_session(one);
-                    self.execute(ops, one.first, self.place);
+                    self.execute(ops, self.place);
                     self.executed += ops.len();
                 }
                 false => self.note_aborted(ops),
@@ -288,8 +281,8 @@ impl<'h> Run<'h> {
     /// Runs a transaction. Whether an operation is a read or a write cannot be guessed, so that a branch
     /// on it would take longer than all the rest: what is done is the same for both, and every branch here
     /// is for what is rare.
-    fn execute(&mut self, ops: &[GatheredOp], first: u32, place: u32) {
-        for (op, GatheredOp { word, key, kind }) in (first..).zip(ops) {
+    fn execute(&mut self, ops: &[GatheredOp], place: u32) {
+        for GatheredOp { word, key, kind } in ops {
             let (is_read, is_write) = (*kind == OpKind::Read, *kind == OpKind::Write);
             let Some(cell) = self.cells.get_mut(key.index()) else {
                 self.is_hopeless = true;
@@ -315,9 +308,6 @@ impl<'h> Run<'h> {
             }
             if is_misplaced {
                 self.put_behind(*key);
-            }
-            if is_blind && self.blind.is_none() && written != NOWHERE {
-                self.blind = Some(OpId(op));
             }
             if !self.awaited.is_empty() && is_write {
                 self.fulfil(*key, *word, place);

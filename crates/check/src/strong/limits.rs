@@ -4,10 +4,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use isolario_model::{Level, Limit, SearchParts, SearchProgress, Undecided, Verdict};
+use isolario_model::{Level, Limit, SearchParts, SearchProgress, Undecided};
 
 use super::parts::Part;
 use super::problem::Problem;
+use crate::plan::Conclusion;
 use crate::{CheckOptions, LevelProgress, Phase};
 
 /// How large an argument may grow where memory has no limit.
@@ -16,15 +17,15 @@ const LARGEST_PROOF: u64 = 1 << 30;
 /// The limits of one level.
 pub(crate) struct Limits<'o> {
     began: Instant,
-    options: &'o CheckOptions,
-    level: Level,
+    pub(super) options: &'o CheckOptions,
+    pub(super) level: Level,
     /// For work that is done in turns: the turn, and the first one that makes later ones needless.
     turn: Option<(usize, &'o AtomicUsize)>,
 }
 
 impl<'o> Limits<'o> {
-    pub(crate) fn new(options: &'o CheckOptions, level: Level) -> Self {
-        Limits { began: Instant::now(), options, level, turn: None }
+    pub(crate) fn new(options: &'o CheckOptions, level: Level, began: Instant) -> Self {
+        Limits { began, options, level, turn: None }
     }
 
     /// The same limits for one of several turns, which is over once `last` is an earlier one.
@@ -91,10 +92,10 @@ impl SoFar {
         });
     }
 
-    /// The verdict if a limit is reached now.
-    pub(crate) fn undecided(self, limit: Limit) -> Verdict {
+    /// The conclusion if a limit is reached now.
+    pub(crate) fn undecided(self, limit: Limit) -> Conclusion {
         let SoFar { pairs, decided, parts, conflicts } = self;
         let progress = SearchProgress::Writes { pairs, decided, parts, conflicts };
-        Verdict::Undecided(Undecided::new(limit).with_progress(progress))
+        Conclusion::Unknown(Undecided::new(limit).with_progress(progress))
     }
 }

@@ -30,10 +30,13 @@ mod tests;
 mod undecided;
 mod windows;
 
-use isolario_model::{Inapplicable, Level, Point, TxnId, Verdict, Witness};
+use std::time::Instant;
+
+use isolario_model::{Inapplicable, Level, Point, TxnId, Witness};
 
 use crate::CheckOptions;
 use crate::graph::{components, shortest_cycle, topological_order};
+use crate::plan::Conclusion;
 use crate::resolved::{Dependencies, KnownBy, Resolved, Version, VersionEdge};
 use chains::Chains;
 use explain::Explainer;
@@ -60,23 +63,44 @@ const MOST_BYTES: usize = 2 << 30;
 /// With a larger share of the order in windows, all of it may as well be looked at, at once.
 const WIDEST_PERCENT: usize = 50;
 
-/// An answer, and how it was found.
-pub(crate) struct Decided {
-    pub(crate) verdict: Verdict,
-    /// Whether nothing was looked at as a whole.
-    pub(crate) by_windows: bool,
+/// Decides a level of a history without wrong, ambiguous or non-repeatable reads: by segments, else by a
+/// search.
+pub(crate) fn check(resolved: &Resolved<'_>, level: Level, options: &CheckOptions) -> Conclusion {
+    let began = Instant::now();
+    by_segments(resolved, level, options, began)
+        .or(|| search(resolved, level, options, began, Steps::ALL))
 }
 
-/// Decides a level of a history without wrong, ambiguous or non-repeatable reads.
-pub(crate) fn check(resolved: &Resolved<'_>, level: Level, options: &CheckOptions) -> Decided {
-    check_with(resolved, level, options, Steps::ALL)
+/// Decides a level by solving the segments of an order, if no more of it than a share is in some segment.
+pub(crate) fn by_segments(
+    resolved: &Resolved<'_>,
+    level: Level,
+    options: &CheckOptions,
+    began: Instant,
+) -> Conclusion {
+    windows::decide(resolved, &Limits::new(options, level, began), WIDEST_PERCENT)
+}
+
+/// Decides a level by a search over the whole history.
+pub(crate) fn search(
+    resolved: &Resolved<'_>,
+    level: Level,
+    options: &CheckOptions,
+    began: Instant,
+    steps: Steps,
+) -> Conclusion {
+    let dependencies = &resolved.dependencies;
+    let Some(layout) = Layout::of(level, dependencies.history.txn_count()) else {
+        return Inapplicable::NoChecker.into();
+    };
+    let problem = lower::lower(resolved, layout, options.by_incarnation);
+    let solver = Solver { resolved, dependencies, options, problem, steps };
+    solver.solve(&Limits::new(options, level, began))
 }
 
 /// What is done before the search. It never changes the answer.
 #[derive(Clone, Copy, Debug)]
-struct Steps {
-    /// Up to which share of the order it is mended in windows; not at all if that is nothing.
-    widest_percent: usize,
+pub(crate) struct Steps {
     /// Whether a short search mends the guess.
     short_search: bool,
     /// Whether what follows is settled.
@@ -86,31 +110,8 @@ struct Steps {
 }
 
 impl Steps {
-    const ALL: Steps = Steps { widest_percent: WIDEST_PERCENT, ..Steps::WHOLE };
-    /// Everything at once.
-    const WHOLE: Steps =
-        Steps { widest_percent: 0, short_search: true, saturation: true, most_chains: MOST_CHAINS };
-}
-
-/// As [`check`], with some of the steps.
-fn check_with(
-    resolved: &Resolved<'_>,
-    level: Level,
-    options: &CheckOptions,
-    steps: Steps,
-) -> Decided {
-    let dependencies = &resolved.dependencies;
-    let Some(layout) = Layout::of(level, dependencies.history.txn_count()) else {
-        let verdict = Verdict::NotApplicable(Inapplicable::NoChecker);
-        return Decided { verdict, by_windows: false };
-    };
-    let limits = Limits::new(options, level);
-    if let Some(verdict) = windows::decide(resolved, layout, options, &limits, steps) {
-        return Decided { verdict, by_windows: true };
-    }
-    let problem = lower::lower(resolved, layout, options.by_incarnation);
-    let solver = Solver { resolved, dependencies, options, problem, steps };
-    Decided { verdict: solver.solve(&limits), by_windows: false }
+    pub(crate) const ALL: Steps =
+        Steps { short_search: true, saturation: true, most_chains: MOST_CHAINS };
 }
 
 struct Solver<'a, 'h> {
@@ -122,10 +123,10 @@ struct Solver<'a, 'h> {
 }
 
 impl Solver<'_, '_> {
-    fn solve(&self, limits: &Limits<'_>) -> Verdict {
+    fn solve(&self, limits: &Limits<'_>) -> Conclusion {
         let guess = guess::order(self.resolved, &self.problem);
         if let Some(witness) = self.hinted_search(&guess, limits) {
-            return Verdict::Satisfied(witness);
+            return Conclusion::Holds(witness);
         }
         let settled = self.given();
         let graph = self.graph(&settled);
@@ -135,7 +136,7 @@ impl Solver<'_, '_> {
         if self.steps.short_search
             && let Some(witness) = self.short_search(&graph, nodes.clone(), limits)
         {
-            return Verdict::Satisfied(witness);
+            return Conclusion::Holds(witness);
         }
         let mut so_far = SoFar { pairs: self.problem.versions.pairs(), ..SoFar::default() };
         if let Some(limit) = limits.reached(0) {
@@ -144,7 +145,7 @@ impl Solver<'_, '_> {
         match self.saturate(graph, nodes, settled, &guess, limits) {
             Saturation::Contradiction(graph, settled) => self.contradiction(&graph, &settled),
             Saturation::NoSource(read, settled) => {
-                Verdict::Violated(self.explainer(&settled).no_source(read))
+                Conclusion::Refuted(self.explainer(&settled).no_source(read))
             }
             Saturation::Stopped(limit, settled) => {
                 so_far.decided = Some(settled.decided);
@@ -172,14 +173,14 @@ impl Solver<'_, '_> {
         settled: &Settled,
         mut so_far: SoFar,
         limits: &Limits<'_>,
-    ) -> Verdict {
+    ) -> Conclusion {
         let mut search = self.search(graph, nodes).without(&settled.pruned.gone);
         match search.run(limits, None) {
-            SearchEnd::Solution => Verdict::Satisfied(self.witness(&search)),
+            SearchEnd::Solution => Conclusion::Holds(self.witness(&search)),
             SearchEnd::Refutation(refutation) => {
                 let told = |(arc, label)| Some((arc, Some(search.variables.under(label))));
                 let refutation = refutation.told(told, |read| read);
-                Verdict::Violated(self.explainer(settled).refutation(refutation))
+                Conclusion::Refuted(self.explainer(settled).refutation(refutation))
             }
             SearchEnd::Stopped(limit) => {
                 so_far.conflicts = Some(search.conflicts);
@@ -199,7 +200,7 @@ impl Solver<'_, '_> {
         parts: &[Part],
         mut so_far: SoFar,
         limits: &Limits<'_>,
-    ) -> Verdict {
+    ) -> Conclusion {
         match solve_parts(&self.problem, &settled.pruned, (graph, nodes), parts, limits) {
             Solved::Orders(orders) => {
                 let mut arcs = edges(&self.problem, settled);
@@ -211,12 +212,12 @@ impl Solver<'_, '_> {
                     matches!(found, SearchEnd::Solution).then(|| self.witness(&search))
                 });
                 match found {
-                    Some(witness) => Verdict::Satisfied(witness),
+                    Some(witness) => Conclusion::Holds(witness),
                     None => self.solve_whole(graph, nodes.to_vec(), settled, so_far, limits),
                 }
             }
             Solved::Refutation(refutation) => {
-                Verdict::Violated(self.explainer(settled).refutation(refutation))
+                Conclusion::Refuted(self.explainer(settled).refutation(refutation))
             }
             Solved::Stopped { limit, unsolved, conflicts } => {
                 so_far.conflicts = Some(conflicts);
@@ -337,8 +338,8 @@ impl Solver<'_, '_> {
     }
 
     /// The settled edges alone have a cycle.
-    fn contradiction(&self, graph: &Graph, settled: &Settled) -> Verdict {
-        Verdict::Violated(self.explainer(settled).cycles(&shortest_cycles(graph)))
+    fn contradiction(&self, graph: &Graph, settled: &Settled) -> Conclusion {
+        Conclusion::Refuted(self.explainer(settled).cycles(&shortest_cycles(graph)))
     }
 
     /// The order of the nodes of those that count.

@@ -3,10 +3,11 @@
 //! Session order, reads, real time and what is known of the order of versions are acyclic. As without
 //! real time, any total order that extends them will do for the rest of the versions.
 
-use isolario_model::{Anomaly, Edge, Findings, Level, Reason, TxnId, Verdict, Witness};
+use isolario_model::{Anomaly, Edge, Findings, Level, Reason, TxnId, Witness};
 
 use crate::cycles;
 use crate::graph::{InTime, Moments, precedes, topological_order};
+use crate::plan::Conclusion;
 use crate::resolved::{Inferred, Resolved, Saturated};
 
 const LEVEL: Level = Level::StrongAdyaReadCommitted;
@@ -16,7 +17,7 @@ pub(crate) fn check(
     resolved: &Resolved<'_>,
     clock_skew: u64,
     mut anomalies: Vec<Anomaly>,
-) -> Verdict {
+) -> Conclusion {
     let dependencies = &resolved.dependencies;
     let (history, reads) = (dependencies.history, &dependencies.reads);
     let shown = reads.version_order.iter().map(|edge| (edge.before, edge.after)).collect();
@@ -34,9 +35,9 @@ pub(crate) fn check(
         Some(order) if anomalies.is_empty() => {
             let txns = order.into_iter().filter(|node| (*node as usize) < history.txn_count());
             let kept = txns.map(TxnId).filter(|txn| reads.is_kept(*txn));
-            Verdict::Satisfied(Witness::CommitOrder(kept.collect()))
+            Conclusion::Holds(Witness::CommitOrder(kept.collect()))
         }
-        _ => Verdict::Violated(Findings::new(anomalies, true)),
+        _ => Conclusion::Refuted(Findings::new(anomalies, true)),
     }
 }
 

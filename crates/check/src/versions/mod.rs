@@ -20,13 +20,12 @@ mod uncommitted;
 
 use std::sync::{Arc, OnceLock};
 
-use isolario_model::{
-    Anomaly, AnomalyKind, Findings, Inapplicable, Level, TxnId, Verdict, VisibilityRule, Witness,
-};
+use isolario_model::{Anomaly, AnomalyKind, Inapplicable, Level, TxnId, VisibilityRule};
 
 use crate::CheckOptions;
 use crate::cycles::with_lost_updates;
 use crate::graph::{InEdges, InTime, Moments, agrees, precedes, topological_order};
+use crate::plan::Conclusion;
 use crate::resolved::{Dependencies, Inferred, Resolved, Saturated, TailRule, VersionOrders};
 
 pub(crate) use committed::check as check_committed;
@@ -70,37 +69,41 @@ impl<'h> Ordered<'h> {
         &self.resolved.dependencies
     }
 
-    /// Decides a level; not where that takes a choice that is not made here.
-    pub(crate) fn check(&self, level: Level) -> Option<Verdict> {
+    /// Decides a level; passes where that takes a choice that is not made here.
+    pub(crate) fn check(&self, level: Level) -> Conclusion {
         let shape = level.shape();
         if self.orders.incomplete().is_some() {
-            return level.needs().version_order.then(|| self.without_order());
+            return if level.needs().version_order {
+                self.without_order()
+            } else {
+                Conclusion::Pass
+            };
         }
         match shape.visible {
-            VisibilityRule::Dependencies => Some(self.parallel()),
+            VisibilityRule::Dependencies => self.parallel(),
             VisibilityRule::Prefix => self.snapshots(level),
-            _ => Some(self.serializable(level)),
+            _ => self.serializable(level),
         }
     }
 
     /// Lost updates are wrong whatever the order.
-    fn without_order(&self) -> Verdict {
+    fn without_order(&self) -> Conclusion {
         match self.lost_updates() {
-            none if none.is_empty() => Verdict::NotApplicable(Inapplicable::NoVersionOrder),
-            lost => Verdict::Violated(Findings::new(lost, false)),
+            none if none.is_empty() => Inapplicable::NoVersionOrder.into(),
+            lost => Conclusion::refuted(lost),
         }
     }
 
     /// Dependencies and anti-dependencies, acyclic.
-    fn serializable(&self, level: Level) -> Verdict {
+    fn serializable(&self, level: Level) -> Conclusion {
         let in_time = level.shape().real_time;
         if let Some(order) = self.serial_order().filter(|order| self.holds(order, in_time)) {
-            return self.commit_order(order);
+            return Conclusion::serial(level, self.kept(order));
         }
         let edges = self.all_edges();
         let graph = Saturated { dependencies: self.dependencies(), inferred: &edges };
         match in_time.then(|| self.order_in_time(&graph, self.resolved.guess.commits.clone())) {
-            Some(Some(order)) => self.commit_order(&order),
+            Some(Some(order)) => Conclusion::serial(level, self.kept(&order)),
             _ => self.violated(self.cycles(level, &graph)),
         }
     }
@@ -143,11 +146,12 @@ impl<'h> Ordered<'h> {
         precedes(self.dependencies().history, self.options.clock_skew, before, after)
     }
 
-    fn commit_order(&self, order: &[u32]) -> Verdict {
+    /// The transactions of an order that are kept.
+    fn kept(&self, order: &[u32]) -> impl Iterator<Item = TxnId> {
         let reads = &self.dependencies().reads;
-        let txns = order.iter().filter(|node| (**node as usize) < self.dependencies().node_count());
-        let kept = txns.map(|txn| TxnId(*txn)).filter(|txn| reads.is_kept(*txn));
-        Verdict::Satisfied(Witness::CommitOrder(kept.collect()))
+        let nodes = self.dependencies().node_count();
+        let txns = order.iter().filter(move |node| (**node as usize) < nodes);
+        txns.map(|txn| TxnId(*txn)).filter(|txn| reads.is_kept(*txn))
     }
 
     /// What is wrong with overwrites, whatever else is.
@@ -156,10 +160,10 @@ impl<'h> Ordered<'h> {
         if is_forbidden { self.lost_updates() } else { Vec::new() }
     }
 
-    fn violated(&self, cycles: Vec<Anomaly>) -> Verdict {
+    fn violated(&self, cycles: Vec<Anomaly>) -> Conclusion {
         let divergences = self.orders.divergences();
         let alone =
             divergences.iter().all(|divergence| self.orders.is_overwritten_twice(divergence));
-        Verdict::Violated(with_lost_updates(self.lost_updates(), alone, cycles))
+        Conclusion::Refuted(with_lost_updates(self.lost_updates(), alone, cycles))
     }
 }

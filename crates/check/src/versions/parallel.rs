@@ -11,10 +11,7 @@
 
 use std::time::Instant;
 
-use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, Findings, KeyId, Level, Limit, Reason, TxnId, Undecided,
-    Verdict, VersionOrder,
-};
+use isolario_model::{Anomaly, Edge, KeyId, Level, Limit, Reason, TxnId, VersionOrder};
 
 use super::Ordered;
 use crate::cycles;
@@ -22,6 +19,7 @@ use crate::graph::{
     BUDGET, InEdges, Rows, Search, Subgraph, components, leading_back, places, shortest_cycle,
     topological_order,
 };
+use crate::plan::Conclusion;
 use crate::resolved::{Inferred, Saturated, TailRule};
 
 const LEVEL: Level = Level::ParallelSnapshotIsolation;
@@ -44,9 +42,9 @@ enum Ending {
 
 impl Ordered<'_> {
     /// Decides the level.
-    pub(super) fn parallel(&self) -> Verdict {
+    pub(super) fn parallel(&self) -> Conclusion {
         if let Some(order) = self.serial_order() {
-            return self.commit_order(order);
+            return Conclusion::serial(LEVEL, self.kept(order));
         }
         let known = self.known_cycles();
         if known.is_empty() && self.orders.divergences().is_empty() {
@@ -143,13 +141,13 @@ impl Ordered<'_> {
     }
 
     /// Goes through all orders of the tails that make a difference.
-    fn try_cases(&self) -> Verdict {
+    fn try_cases(&self) -> Conclusion {
         let until = self.options.timeout.map(|limit| (Instant::now() + limit, limit));
         let mut cycles: Vec<Vec<Edge>> = Vec::new();
         let mut cases: Vec<Vec<Assumed>> = vec![Vec::new()];
         while let Some(case) = cases.pop() {
             match self.case(&case) {
-                Ending::Order(order) => return self.commit_order(&order),
+                Ending::Order(order) => return Conclusion::serial(LEVEL, self.kept(&order)),
                 Ending::Cycle(cycle, chosen) => {
                     cycles.push(cycle);
                     for (at, wrong) in chosen.iter().enumerate() {
@@ -160,15 +158,14 @@ impl Ordered<'_> {
                 }
             }
             if let Some((_, limit)) = until.filter(|(end, _)| Instant::now() >= *end) {
-                return Verdict::Undecided(Undecided::new(Limit::Time(limit)));
+                return Conclusion::limit(Limit::Time(limit));
             }
             if self.options.stop.is_asked() {
-                return Verdict::Undecided(Undecided::new(Limit::Interrupted));
+                return Conclusion::limit(Limit::Interrupted);
             }
         }
         cycles.sort_by_key(Vec::len);
-        let anomaly = Anomaly::new(AnomalyKind::NoOrderPossible, Evidence::Cases { cycles });
-        Verdict::Violated(Findings::new(vec![anomaly], false))
+        Conclusion::by_cases(cycles)
     }
 
     /// Tries one order of the tails, with some pairs as they are assumed to be.

@@ -9,27 +9,25 @@
 //! here. Else the tails are tried in the order in which the other edges let them commit. If that does
 //! not do, the general solver decides.
 
-use isolario_model::{KeyId, Level, Point, TxnId, Verdict, Witness};
+use isolario_model::{KeyId, Level, TxnId, Witness};
 
 use super::Ordered;
 use crate::graph::{
     InEdges, Moments, Split, commit_of, places, points, start_of, topological_order,
 };
+use crate::plan::Conclusion;
 use crate::resolved::{Inferred, Saturated, TailRule};
 
 impl Ordered<'_> {
     /// Decides snapshot isolation, plain or strong; prefix only where a serial order satisfies it.
-    pub(super) fn snapshots(&self, level: Level) -> Option<Verdict> {
+    pub(super) fn snapshots(&self, level: Level) -> Conclusion {
         let shape = level.shape();
         let in_time = shape.real_time;
         if let Some(order) = self.serial_order().filter(|order| self.holds(order, in_time)) {
-            let reads = &self.dependencies().reads;
-            let kept = order.iter().map(|txn| TxnId(*txn)).filter(|txn| reads.is_kept(*txn));
-            let points = kept.flat_map(|txn| [Point::Start(txn), Point::Commit(txn)]).collect();
-            return Some(Verdict::Satisfied(Witness::Points(points)));
+            return Conclusion::serial(level, self.kept(order));
         }
         if !shape.exclusive_writers {
-            return None;
+            return Conclusion::Pass;
         }
         let waits =
             Saturated { dependencies: self.dependencies(), inferred: &self.led().depending };
@@ -38,17 +36,16 @@ impl Ordered<'_> {
         let overtaken = Inferred::new(txns, &[missed]);
         let graph = Split { waits: &waits, overtaken: &overtaken };
         let Some(order) = self.moments(&graph, in_time) else {
-            return Some(self.violated(self.cycles(level, &graph)));
+            return self.violated(self.cycles(level, &graph));
         };
-        if !self.orders.has_tails() {
-            return Some(Verdict::Satisfied(Witness::Points(points(&order, |txn| {
-                self.dependencies().reads.is_kept(txn)
-            }))));
-        }
-        let order = self.with_tails(&order, &overtaken, in_time)?;
-        Some(Verdict::Satisfied(Witness::Points(points(&order, |txn| {
-            self.dependencies().reads.is_kept(txn)
-        }))))
+        let order = match self.orders.has_tails() {
+            true => self.with_tails(&order, &overtaken, in_time),
+            false => Some(order),
+        };
+        let is_kept = |txn| self.dependencies().reads.is_kept(txn);
+        order.map_or(Conclusion::Pass, |order| {
+            Conclusion::Holds(Witness::Points(points(&order, is_kept)))
+        })
     }
 
     /// With the tails in the order of their commits, if that leaves no cycle.

@@ -1,10 +1,8 @@
 //! Decides the weak levels, sharing what they have in common.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
-use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Findings, Level, SessionId, TxnId, Verdict, Witness,
-};
+use isolario_model::{Anomaly, AnomalyKind, Edge, Findings, Level, SessionId, TxnId, Witness};
 use rayon::prelude::*;
 
 use super::causal::Causality;
@@ -15,6 +13,7 @@ use super::naming::{self, Cyclic};
 use super::{read_atomic, read_committed, witness};
 use crate::cycles;
 use crate::graph::{components, topological_order};
+use crate::plan::Conclusion;
 use crate::resolved::{
     Dependencies, Inferred, Reads, Resolved, Saturated, VersionEdge, WriteSets, cyclic_versions,
 };
@@ -33,8 +32,6 @@ pub(crate) struct Weak<'h> {
     chains: OnceLock<Chains>,
     repeated: OnceLock<Repeated>,
     wrong_versions: OnceLock<Vec<Anomaly>>,
-    /// The levels that an order mended by windows satisfies, of those that were decided.
-    by_windows: Mutex<Vec<Level>>,
 }
 
 /// What is done with inferences while they are made: it is given a function that makes them, and
@@ -51,17 +48,7 @@ impl<'h> Weak<'h> {
             chains: OnceLock::new(),
             repeated: OnceLock::new(),
             wrong_versions: OnceLock::new(),
-            by_windows: Mutex::default(),
         }
-    }
-
-    /// Whether a level that was decided is satisfied by an order that was mended window by window.
-    pub(crate) fn is_by_windows(&self, level: Level) -> bool {
-        level == Level::AdyaReadCommitted || self.by_windows().contains(&level)
-    }
-
-    fn by_windows(&self) -> MutexGuard<'_, Vec<Level>> {
-        self.by_windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Session order and reads.
@@ -70,34 +57,67 @@ impl<'h> Weak<'h> {
     }
 
     /// Decides a level.
-    pub(crate) fn check(&self, level: Level) -> Verdict {
+    pub(crate) fn check(&self, level: Level) -> Conclusion {
         match level {
-            Level::CutIsolation => {
-                let Repeated { disagree, is_settled } = self.repeated();
-                let refusal = &self.dependencies().reads.choices.refusal_at_cut;
-                match (self.verdict(disagree.clone(), true, || Witness::Empty), refusal) {
-                    (Verdict::NotApplicable(_), _) if *is_settled => {
-                        Verdict::Satisfied(Witness::Empty)
-                    }
-                    (Verdict::Satisfied(_), Some(reason)) if !is_settled => {
-                        Verdict::NotApplicable(reason.clone())
-                    }
-                    (verdict, _) => verdict,
-                }
-            }
-            Level::AdyaReadCommitted => self.check_adya(),
-            level => self.check_saturated(level),
+            Level::AdyaReadCommitted => self.by_reads(),
+            level => self.by_order(level).or(|| self.by_rule(level)),
         }
     }
 
-    /// Adya's read committed (PL-2) forbids G0 and G1 for a version order. Lists show theirs.
+    /// Decides cut isolation.
+    pub(crate) fn cut_isolation(&self) -> Conclusion {
+        let Repeated { disagree, is_settled } = self.repeated();
+        if !disagree.is_empty() {
+            return self.conclusion(disagree.clone(), true, || Witness::Empty);
+        }
+        let choices = &self.dependencies().reads.choices;
+        let refusal = choices.refusal.as_ref().or(choices.refusal_at_cut.as_ref());
+        match refusal.filter(|_| !is_settled) {
+            Some(reason) => reason.clone().into(),
+            None => Conclusion::Holds(Witness::Empty),
+        }
+    }
+
+    /// Decides Adya's read committed (PL-2), which forbids G0 and G1 for a version order. Lists show theirs.
     /// Registers do not, so the question is whether there is one. Reads must see final writes of
     /// committed transactions, and session order ∪ write-read must be acyclic. That is also
     /// enough: take any total order of the transactions that extends it, and let the versions of
     /// each key follow it; then overwrites, reads and session order all agree with one order.
-    fn check_adya(&self) -> Verdict {
-        let anomalies = [&self.bad_reads(), self.base_cycles()].concat();
-        self.verdict(anomalies, true, || self.commit_order(self.base_order()))
+    pub(crate) fn by_reads(&self) -> Conclusion {
+        let anomalies = self.plain_anomalies(Level::AdyaReadCommitted);
+        self.conclusion(anomalies, true, || self.commit_order(self.base_order()))
+    }
+
+    /// Decides a level with a rule that orders writers, if an order of commits that has all that the rule
+    /// demands is easily found.
+    pub(crate) fn by_order(&self, level: Level) -> Conclusion {
+        let order = self.resolved.order.as_ref();
+        let order = order.filter(|_| self.plain_anomalies(level).is_empty());
+        let find =
+            |order: &Vec<u32>| witness::find(self.dependencies(), self.writes(), order, level);
+        match order.and_then(find) {
+            Some(order) => self.conclusion(Vec::new(), true, || self.commit_order(Some(&order))),
+            None => Conclusion::Pass,
+        }
+    }
+
+    /// Decides a level with a rule that orders writers, by all that the rule orders.
+    pub(crate) fn by_rule(&self, level: Level) -> Conclusion {
+        let mut anomalies = self.plain_anomalies(level);
+        // Causality is undefined where transactions depend on each other in a cycle.
+        if self.resolved.order.is_none() && level == Level::Causal {
+            return self.conclusion(anomalies, true, || Witness::Empty);
+        }
+        let inferred = self.saturate(level, &[]);
+        let graph = Saturated { dependencies: self.dependencies(), inferred: &inferred };
+        let order = topological_order(&graph, &self.resolved.guess.commits);
+        let mut exact = true;
+        if inferred.before_init || order.is_none() {
+            let found = naming::name(level, &graph, &self.on_cycles(level, &graph, &[]));
+            exact = found.exact;
+            anomalies.extend(found.anomalies.into_iter().map(by_statement));
+        }
+        self.conclusion(anomalies, exact, || self.commit_order(order.as_deref()))
     }
 
     /// Session order ∪ write-read ∪ the order that lists show.
@@ -156,46 +176,9 @@ impl<'h> Weak<'h> {
         })
     }
 
-    /// The levels with a rule that orders writers.
-    fn check_saturated(&self, level: Level) -> Verdict {
-        let mut anomalies = self.bad_reads();
-        if level != Level::ReadCommitted {
-            anomalies.extend_from_slice(self.non_repeatable());
-        }
-        anomalies.extend_from_slice(self.base_cycles());
-        // Causality is undefined where transactions depend on each other in a cycle.
-        if self.resolved.order.is_none() && level == Level::Causal {
-            return self.verdict(anomalies, true, || Witness::Empty);
-        }
-        if anomalies.is_empty()
-            && let Some(order) = &self.resolved.order
-            && let Some(order) = witness::find(self.dependencies(), self.writes(), order, level)
-        {
-            self.by_windows().push(level);
-            return self.verdict(anomalies, true, || self.commit_order(Some(&order)));
-        }
-        let edges = self.inferred_edges(level, &[]);
-        let inferred = Inferred::new(self.dependencies().history.txn_count(), &edges);
-        drop(edges);
-        let graph = Saturated { dependencies: self.dependencies(), inferred: &inferred };
-        let order = topological_order(&graph, &self.resolved.guess.commits);
-        let mut exact = true;
-        if inferred.before_init || order.is_none() {
-            let found = naming::name(level, &graph, &self.on_cycles(level, &graph, &[]));
-            exact = found.exact;
-            anomalies.extend(found.anomalies.into_iter().map(by_statement));
-        }
-        self.verdict(anomalies, exact, || self.commit_order(order.as_deref()))
-    }
-
     /// What a level's rule and lists order beyond session order and reads. `more` is what its
     /// minimal form leaves out and the caller needs.
     pub(super) fn saturate(&self, level: Level, more: &[Inference]) -> Inferred {
-        let edges = self.inferred_edges(level, more);
-        Inferred::new(self.dependencies().history.txn_count(), &edges)
-    }
-
-    fn inferred_edges(&self, level: Level, more: &[Inference]) -> Vec<Vec<(TxnId, TxnId)>> {
         let mut edges = self.infer(level, &|run| {
             let mut edges = Vec::new();
             run(&mut |i: Inference| edges.push((i.before, i.after)));
@@ -204,46 +187,41 @@ impl<'h> Weak<'h> {
         edges.push(more.iter().map(|i| (i.before, i.after)).collect());
         let listed = &self.dependencies().reads.version_order;
         edges.push(listed.iter().map(|e| (e.before, e.after)).collect());
-        edges
+        Inferred::new(self.dependencies().history.txn_count(), &edges)
     }
 
-    /// The verdict that a level's anomalies make, or the witness if there are none. With reads
+    /// What a level's anomalies result in, or the witness if there are none. With reads
     /// that could not be resolved, the anomalies found are real, but their absence proves nothing.
-    fn verdict(
+    fn conclusion(
         &self,
         anomalies: Vec<Anomaly>,
         exact: bool,
         witness: impl FnOnce() -> Witness,
-    ) -> Verdict {
-        let ambiguous = &self.dependencies().reads.choices.refusal;
-        match ambiguous {
-            _ if !anomalies.is_empty() => {
-                Verdict::Violated(Findings::new(anomalies, exact && ambiguous.is_none()))
-            }
-            Some(reason) => Verdict::NotApplicable(reason.clone()),
-            None => Verdict::Satisfied(witness()),
+    ) -> Conclusion {
+        let is_open = self.dependencies().reads.choices.refusal.is_some();
+        match anomalies.is_empty() {
+            false => Conclusion::Refuted(Findings::new(anomalies, exact && !is_open)),
+            true if is_open => Conclusion::Open,
+            true => Conclusion::Holds(witness()),
         }
     }
 
-    /// What refutes every level from read atomic up by itself: wrong reads, repeated reads that
-    /// disagree, and cycles of session order and reads.
-    #[cfg(test)]
-    pub(crate) fn plain_anomalies(&self) -> Vec<Anomaly> {
-        [&self.wrong_reads(), self.base_cycles()].concat()
+    /// What refutes a level by itself: wrong reads, repeated reads that disagree where that counts, and
+    /// cycles of session order, reads and known versions.
+    pub(crate) fn plain_anomalies(&self, level: Level) -> Vec<Anomaly> {
+        let may_repeat = matches!(level, Level::AdyaReadCommitted | Level::ReadCommitted);
+        let repeated = if may_repeat { &[][..] } else { self.non_repeatable() };
+        [&self.dependencies().reads.anomalies, repeated, self.base_cycles()].concat()
     }
 
-    /// Of these, what is wrong with the reads of single transactions.
+    /// What is wrong with the reads of single transactions.
     pub(crate) fn wrong_reads(&self) -> Vec<Anomaly> {
-        [&self.bad_reads(), self.non_repeatable()].concat()
+        [&self.dependencies().reads.anomalies, self.non_repeatable()].concat()
     }
 
     fn commit_order(&self, order: Option<&[u32]>) -> Witness {
         let kept = order.unwrap_or_default().iter().map(|txn| TxnId(*txn));
         Witness::CommitOrder(kept.filter(|txn| self.dependencies().reads.is_kept(*txn)).collect())
-    }
-
-    fn bad_reads(&self) -> Vec<Anomaly> {
-        self.dependencies().reads.anomalies.clone()
     }
 
     pub(super) fn writes(&self) -> &WriteSets<'h> {

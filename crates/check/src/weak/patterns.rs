@@ -7,10 +7,10 @@
 //! and then goes by another name.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Findings, Inapplicable, Level, Limit, PatternResult, Undecided, Verdict,
-    Witness,
+    Anomaly, AnomalyKind, Findings, Inapplicable, Level, Limit, PatternResult, Witness,
 };
 
 use super::instances::{Everywhere, Instance, at_hand};
@@ -18,6 +18,7 @@ use super::naming::{self, Closed, Closer, Namer};
 use super::relation::Relation;
 use super::{Weak, witness};
 use crate::graph::BUDGET;
+use crate::plan::Conclusion;
 use crate::resolved::Saturated;
 
 /// The patterns that can be looked for, and the level whose commit relation each is about.
@@ -54,7 +55,7 @@ impl Weak<'_> {
     pub(crate) fn patterns(&self, kinds: &[AnomalyKind]) -> Vec<PatternResult> {
         let is_asked = |level| kinds.iter().any(|kind| level_of(*kind) == Some(level));
         let reads = is_asked(Level::AdyaReadCommitted).then(|| self.wrong_by_themselves());
-        let cut = is_asked(Level::CutIsolation).then(|| self.anomalies_of(Level::CutIsolation));
+        let cut = is_asked(Level::CutIsolation).then(|| Matches::all_of(self.cut_isolation()));
         let ordering = self.ordering_patterns(kinds);
         let answer = |kind: &AnomalyKind| {
             let found = match level_of(*kind) {
@@ -63,28 +64,21 @@ impl Weak<'_> {
                 Some(_) => Some(&ordering),
                 None => None,
             };
-            let verdict = match found {
-                Some(found) => self.answer(*kind, found),
-                None => Verdict::NotApplicable(Inapplicable::NoChecker),
+            let conclusion = match found {
+                Some(found) => self.conclude(*kind, found),
+                None => Inapplicable::NoChecker.into(),
             };
-            PatternResult { kind: *kind, verdict }
+            conclusion.pattern(*kind)
         };
         kinds.iter().map(answer).collect()
     }
 
     /// Bad reads, and cycles of dependencies.
     fn wrong_by_themselves(&self) -> Matches {
-        let mut found = self.anomalies_of(Level::AdyaReadCommitted);
+        let mut found = Matches::all_of(self.by_reads());
         let missed = naming::behind_dirty_writes(&self.base(), &found.anomalies);
         found.anomalies.extend(missed);
         found
-    }
-
-    /// All anomalies of a level that reports all of them.
-    fn anomalies_of(&self, level: Level) -> Matches {
-        let found = self.check(level);
-        let anomalies = found.anomalies().iter().map(|anomaly| Anomaly::clone(anomaly)).collect();
-        Matches { anomalies, all_found: true, ..Matches::default() }
     }
 
     /// The patterns from TAP-h to TAP-n but for TAP-j, and the non-monotonic read of one key.
@@ -186,23 +180,23 @@ impl Weak<'_> {
         (anomalies, spent)
     }
 
-    fn answer(&self, kind: AnomalyKind, found: &Matches) -> Verdict {
+    fn conclude(&self, kind: AnomalyKind, found: &Matches) -> Conclusion {
         let anomalies: Vec<_> =
             found.anomalies.iter().filter(|anomaly| anomaly.kind == kind).cloned().collect();
         let ambiguous = &self.dependencies().reads.choices.refusal;
         match ambiguous {
             _ if !anomalies.is_empty() => {
                 let exact = found.all_found && ambiguous.is_none();
-                Verdict::Violated(Findings::new(anomalies, exact))
+                Conclusion::Refuted(Findings::new(anomalies, exact))
             }
-            Some(reason) => Verdict::NotApplicable(reason.clone()),
+            Some(reason) => reason.clone().into(),
             None if level_of(kind).is_some_and(|level| !self.is_defined(level)) => {
-                Verdict::NotApplicable(Inapplicable::CyclicDependencies)
+                Inapplicable::CyclicDependencies.into()
             }
             None if level_of(kind).is_some_and(|level| found.unfinished.contains(&level)) => {
-                Verdict::Undecided(Undecided::new(Limit::Steps))
+                Conclusion::limit(Limit::Steps)
             }
-            None => Verdict::Satisfied(Witness::Empty),
+            None => Conclusion::Holds(Witness::Empty),
         }
     }
 }
@@ -215,6 +209,19 @@ struct Matches {
     all_found: bool,
     /// The levels of whose patterns some may occur that were not found.
     unfinished: Vec<Level>,
+}
+
+impl Matches {
+    /// The anomalies of a level that reports all of them.
+    fn all_of(conclusion: Conclusion) -> Matches {
+        let anomalies = match conclusion {
+            Conclusion::Refuted(findings) => {
+                findings.anomalies.into_iter().map(Arc::unwrap_or_clone).collect()
+            }
+            _ => Vec::new(),
+        };
+        Matches { anomalies, all_found: true, ..Matches::default() }
+    }
 }
 
 /// For each wanted pattern, the shortest cycle in one component, and how many edges were looked at to

@@ -21,16 +21,18 @@ mod tests;
 mod window;
 
 use std::ops::Range;
+use std::time::Instant;
 
-use isolario_model::{Findings, History, HistoryPart, KeyId, TxnId, Verdict, Witness};
+use isolario_model::{Findings, History, HistoryPart, KeyId, TxnId, Witness};
 use rayon::prelude::*;
 
 use super::layout::Layout;
 use super::limits::Limits;
-use super::{Steps, check_with};
+use super::{Steps, search};
 use crate::CheckOptions;
 use crate::graph::{Rows, cut, joined, places, points};
 use crate::minimal::Whole;
+use crate::plan::Conclusion;
 use crate::resolved::{Dependencies, OpenReads, Reads, Resolved, VersionEdge};
 use read_later::{OUTSIDE, read_later};
 use replay::{Played, replay};
@@ -97,45 +99,46 @@ impl<'a> Question<'a> {
     }
 }
 
-/// Decides a level window by window, as long as no more than a share of the order is in some window. None where
-/// that is not enough to tell.
+/// Decides a level window by window, as long as no more than a share of the order is in some window. Passes
+/// where that is not enough to tell.
 pub(super) fn decide(
     resolved: &Resolved<'_>,
-    layout: Layout,
-    options: &CheckOptions,
     limits: &Limits<'_>,
-    Steps { widest_percent, .. }: Steps,
-) -> Option<Verdict> {
-    let dependencies = &resolved.dependencies;
+    widest_percent: usize,
+) -> Conclusion {
+    let (dependencies, options) = (&resolved.dependencies, limits.options);
+    let (open, commits) = (&dependencies.reads.choices.open, &resolved.order);
+    let layout = Layout::of(limits.level, dependencies.history.txn_count());
+    let (Some(layout), Some(open), Some(commits)) = (layout, open, commits) else {
+        return Conclusion::Pass;
+    };
     // Which writers exclude each other is then part of what is searched for.
     let may_come_back =
         || options.by_incarnation && layout.is_exclusive() && dependencies.history.may_reuse_rows();
-    if widest_percent == 0 || may_come_back() {
-        return None;
+    if may_come_back() {
+        return Conclusion::Pass;
     }
-    let open = dependencies.reads.choices.open.as_ref()?;
     let question = Question { dependencies, layout, open, clock_skew: options.clock_skew };
-    let commits = resolved.order.as_ref()?;
     let nodes = starts::first_order(&question, commits);
     let mut row = Mending { question, options, limits, nodes };
     for round in 0..MOST_ROUNDS {
         let places = places(&row.nodes);
         let (wrong, saw) = row.wrong(&places);
         if wrong.is_empty() {
-            return Some(Verdict::Satisfied(row.witness()));
+            return Conclusion::Holds(row.witness());
         }
         let windows = row.windows(&wrong, round);
         let inside: usize = windows.iter().map(ExactSizeIterator::len).sum();
         if limits.reached(0).is_some() || inside * 100 > row.nodes.len() * widest_percent {
-            return None;
+            return Conclusion::Pass;
         }
         match row.mend(&windows, Row { places: &places, saw: &saw }) {
             Mended::Some => {}
-            Mended::Hardly => return None,
-            Mended::Never(findings) => return Some(Verdict::Violated(findings)),
+            Mended::Hardly => return Conclusion::Pass,
+            Mended::Never(findings) => return Conclusion::Refuted(findings),
         }
     }
-    None
+    Conclusion::Pass
 }
 
 /// What became of the windows of an order.
@@ -239,9 +242,8 @@ impl Mending<'_> {
         };
         let resolved = Resolved::with_matched(&part, &[], &options);
         let level = self.question.layout.level;
-        let Verdict::Violated(findings) =
-            check_with(&resolved, level, &options, Steps::WHOLE).verdict
-        else {
+        let found = search(&resolved, level, &options, Instant::now(), Steps::ALL);
+        let Conclusion::Refuted(findings) = found else {
             return None;
         };
         let whole = Whole { history, part: &part, ops: &ops };

@@ -17,7 +17,7 @@ mod lists;
 
 use isolario_model::{
     Anomaly, Edge, Findings, History, Inapplicable, KeyId, Level, OpId, OpKind, Outcome, Reason,
-    TxnId, Verdict, Witness,
+    TxnId, Witness,
 };
 use rayon::slice::ParallelSliceMut;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -27,6 +27,7 @@ use contradicted::drop_contradicted;
 use crate::CheckOptions;
 use crate::cycles;
 use crate::graph::{InEdges, InTime, Moments, precedes, topological_order};
+use crate::plan::Conclusion;
 use crate::resolved::{
     Dependencies, Inferred, KnownBy, Resolved, Source, VersionEdge, guaranteed, stated, writes,
 };
@@ -68,11 +69,11 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
     }
 
     /// Decides the level, with real time or without.
-    pub(crate) fn check(mut self, level: Level) -> Verdict {
+    pub(crate) fn check(mut self, level: Level) -> Conclusion {
         let in_time = level.shape().real_time;
         let history = self.history();
         if let Some(reason) = self.ambiguous.take() {
-            return Verdict::NotApplicable(reason);
+            return reason.into();
         }
         let mut inferred = self.inferred();
         let mut order = self.order(in_time, &inferred);
@@ -86,15 +87,15 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
             anomalies.extend(self.cycles(level, &self.graph(&inferred)));
         }
         if !anomalies.is_empty() {
-            return Verdict::Violated(Findings::new(anomalies, true));
+            return Conclusion::Refuted(Findings::new(anomalies, true));
         }
         if self.has_blind_write() {
-            return Verdict::NotApplicable(Inapplicable::NoVersionOrder);
+            return Inapplicable::NoVersionOrder.into();
         }
         let txns = order.unwrap_or_default().into_iter();
         let txns = txns.filter(|node| (*node as usize) < history.txn_count()).map(TxnId);
         let committed = txns.filter(|txn| self.is_committed(*txn)).collect();
-        Verdict::Satisfied(Witness::CommitOrder(committed))
+        Conclusion::Holds(Witness::CommitOrder(committed))
     }
 
     fn inferred(&self) -> Inferred {

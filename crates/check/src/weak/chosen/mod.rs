@@ -18,12 +18,10 @@ mod suppositions;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, Findings, Level, Limit, OpId, Reason, Undecided, Verdict,
-    Witness,
-};
+use isolario_model::{Anomaly, Edge, Evidence, Findings, Level, Limit, OpId, Reason, Witness};
 
 use crate::CheckOptions;
+use crate::plan::Conclusion;
 use crate::resolved::{OpenReads, Resolved, Source};
 use suppositions::Suppositions;
 
@@ -39,8 +37,8 @@ const LONGEST_TRY: Duration = Duration::from_secs(10);
 /// What decides a level where nothing is open, and what may show within some time that a stronger level
 /// is satisfied.
 pub(crate) struct Decider<'d, 'h> {
-    pub(crate) check: &'d dyn Fn(&Arc<Resolved<'h>>) -> Verdict,
-    pub(crate) stronger: &'d dyn Fn(Duration) -> Option<Verdict>,
+    pub(crate) check: &'d dyn Fn(&Arc<Resolved<'h>>) -> Conclusion,
+    pub(crate) stronger: &'d dyn Fn(Duration) -> Option<Witness>,
 }
 
 /// Decides a level.
@@ -50,7 +48,7 @@ pub(crate) fn decide<'h>(
     level: Level,
     options: &CheckOptions,
     decider: &Decider<'_, 'h>,
-) -> Verdict {
+) -> Conclusion {
     let began = Instant::now();
     // Nowhere else may a transaction that reads a key again see another version of it.
     let separate = level == Level::ReadCommitted;
@@ -60,29 +58,29 @@ pub(crate) fn decide<'h>(
         if round == PATIENCE {
             let left = options.timeout.map(|timeout| timeout.saturating_sub(began.elapsed()) / 3);
             let stronger = (decider.stronger)(left.unwrap_or(LONGEST_TRY));
-            if let Some(verdict) = stronger {
-                return verdict;
+            if let Some(witness) = stronger {
+                return Conclusion::Holds(witness);
             }
         }
         if let Some(limit) = reached(options, began) {
-            return Verdict::Undecided(Undecided::new(limit));
+            return Conclusion::limit(limit);
         }
         let (saw, there) = suppositions.all();
         let chosen = Arc::new(resolved.choosing(&saw, &there));
         let findings = match (decider.check)(&chosen) {
-            Verdict::Satisfied(Witness::CommitOrder(order)) => {
+            Conclusion::Holds(Witness::CommitOrder(order)) => {
                 let sources = suppositions.sources();
-                return Verdict::Satisfied(Witness::Chosen { order, sources });
+                return Conclusion::Holds(Witness::Chosen { order, sources });
             }
-            Verdict::Violated(findings) => findings,
-            verdict => return verdict,
+            Conclusion::Refuted(findings) => findings,
+            conclusion => return conclusion,
         };
         let is_plain = |anomaly: &&Arc<Anomaly>| match &anomaly.evidence {
             Evidence::Cycle { edges } => suppositions.behind(edges).is_empty(),
             _ => false,
         };
         if let Some(anomaly) = findings.anomalies.iter().find(is_plain) {
-            return Verdict::Violated(Findings::new(vec![Anomaly::clone(anomaly)], false));
+            return Conclusion::refuted(vec![Anomaly::clone(anomaly)]);
         }
         let learned = conflicts(&chosen, level, &findings, &suppositions);
         if learned.is_empty() {
@@ -90,12 +88,12 @@ pub(crate) fn decide<'h>(
         }
         for (mut reads, mut cycle) in learned {
             if reads.is_empty() {
-                return refuted(vec![cycle]);
+                return Conclusion::by_cases(vec![cycle]);
             }
             // With nothing supposed but what led to it, a shorter way to a cycle may be seen.
             while reads.len() > FEW && !is_over() {
                 let alone = Arc::new(resolved.choosing(&suppositions.some(&reads), &there));
-                let Verdict::Violated(findings) = (decider.check)(&alone) else { break };
+                let Conclusion::Refuted(findings) = (decider.check)(&alone) else { break };
                 let conflicts = conflicts(&alone, level, &findings, &suppositions);
                 let fewest = conflicts.into_iter().min_by_key(|(reads, _)| reads.len());
                 match fewest.filter(|(fewer, _)| fewer.len() < reads.len()) {
@@ -106,16 +104,10 @@ pub(crate) fn decide<'h>(
             suppositions.exclude(&reads, cycle);
         }
         if let Err(cycles) = suppositions.reconsider(&is_over) {
-            return refuted(cycles);
+            return Conclusion::by_cases(cycles);
         }
     }
-    Verdict::Undecided(Undecided::new(Limit::Steps))
-}
-
-/// The verdict where cycles leave no case.
-fn refuted(cycles: Vec<Vec<Edge>>) -> Verdict {
-    let anomaly = Anomaly::new(AnomalyKind::NoOrderPossible, Evidence::Cases { cycles });
-    Verdict::Violated(Findings::new(vec![anomaly], false))
+    Conclusion::limit(Limit::Steps)
 }
 
 /// The cycles of findings, each with the reads that it rests on.
