@@ -117,7 +117,7 @@ fn gist(anomaly: &Anomaly) -> Gist {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::{Batch, Engine, Findings, KeyId, OpId, TxnId};
+    use isolario_model::{Attempt, Batch, Findings, KeyId, OpId, TxnId};
 
     use super::*;
 
@@ -128,7 +128,7 @@ mod tests {
 
     fn violated(level: Level, anomalies: Vec<Anomaly>) -> LevelResult {
         let verdict = Verdict::Violated(Findings::new(anomalies, true));
-        LevelResult { level, engine: Engine::Weak, verdict }
+        LevelResult { level, decided_by: Attempt::Rule, verdict }
     }
 
     #[test]

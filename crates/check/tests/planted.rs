@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use isolario_check::{CheckOptions, check};
-use isolario_model::{AnomalyKind, Batch, Engine, History, Level, LevelResult, Verdict};
+use isolario_model::{AnomalyKind, Attempt, Batch, History, Level, LevelResult, Verdict};
 use isolario_sim::{Config, Kind, Plant, Template, Workload, generate, templates};
 
 const LEVELS: [Level; 5] = [
@@ -68,7 +68,7 @@ fn planted_anomalies_are_found_where_they_are_forbidden() {
                 let expected = forbids(result.level, template);
                 let violated = matches!(result.verdict, Verdict::Violated(_));
                 assert_eq!(violated, expected, "{} at {}", template.kind, result.level);
-                if violated && matches!(result.engine, Engine::Strong { blind: Some(_) }) {
+                if violated && matches!(result.decided_by, Attempt::Segments | Attempt::Search) {
                     found.insert(template.kind);
                 }
             }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_check::{CheckOptions, check, patterns, supported, supported_patterns};
-use isolario_model::{Limit, Verdict};
+use isolario_model::{Attempt, Limit, Verdict};
 use isolario_oracle::Draft;
 
 fn is_interrupted(verdict: &Verdict) -> bool {
@@ -18,7 +18,7 @@ fn nothing_is_claimed_of_what_was_not_looked_at() {
     assert!(decided.iter().all(|result| matches!(result.verdict, Verdict::Satisfied(_))));
     options.stop.ask();
     for (before, result) in decided.iter().zip(check(&history, supported(), &options)) {
-        assert_eq!((before.level, before.engine), (result.level, result.engine));
+        assert_eq!((before.level, Attempt::Nothing), (result.level, result.decided_by));
         assert!(is_interrupted(&result.verdict), "{result:?}");
     }
     let kinds: Vec<_> = supported_patterns().collect();

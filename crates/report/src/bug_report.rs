@@ -242,7 +242,7 @@ fn how_to_repeat(
 #[cfg(test)]
 mod tests {
     use isolario_model::{
-        Anomaly, Batch, Engine, Evidence, Findings, KeyId, Level, LevelResult, Op, OpId, OpNotes,
+        Anomaly, Attempt, Batch, Evidence, Findings, KeyId, Level, LevelResult, Op, OpId, OpNotes,
         Outcome, Reason, RunShape, RunVerdict, TxnEnd, TxnId, TxnSink, TxnStart, Verdict,
         VerdictKind, VersionOrder,
     };
@@ -279,7 +279,7 @@ mod tests {
         let evidence = Evidence::Cycle { edges: vec![rw(0, 1, 0), rw(1, 0, 2)] };
         let lost = Anomaly::new(AnomalyKind::LostUpdate, evidence);
         let verdict = Verdict::Violated(Findings::new(vec![lost], true));
-        [LevelResult { level: Level::SnapshotIsolation, engine: Engine::Mini, verdict }]
+        [LevelResult { level: Level::SnapshotIsolation, decided_by: Attempt::Versions, verdict }]
     }
 
     fn run() -> RunRecord {

@@ -428,7 +428,7 @@ fn all_keys(history: &History, anomaly: &Anomaly) -> BTreeSet<KeyId> {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::{Engine, Findings, Reason, VersionOrder};
+    use isolario_model::{Attempt, Findings, Reason, VersionOrder};
 
     use super::*;
     use crate::sentences::other_names_of_finding;
@@ -465,7 +465,7 @@ mod tests {
 
     fn violated(level: Level, anomalies: Vec<Anomaly>) -> LevelResult {
         let verdict = Verdict::Violated(Findings::new(anomalies, true));
-        LevelResult { level, engine: Engine::Mini, verdict }
+        LevelResult { level, decided_by: Attempt::Versions, verdict }
     }
 
     fn kinds(found: &ReportFindings<'_>) -> Vec<Vec<AnomalyKind>> {

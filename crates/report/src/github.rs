@@ -168,7 +168,7 @@ mod tests {
     use std::time::Duration;
 
     use isolario_model::{
-        Anomaly, AnomalyKind, Engine, Evidence, Findings, Inapplicable, Limit, OpId, Undecided,
+        Anomaly, AnomalyKind, Attempt, Evidence, Findings, Inapplicable, Limit, OpId, Undecided,
         Verdict, Witness,
     };
 
@@ -193,7 +193,7 @@ mod tests {
     }
 
     fn results(verdicts: impl IntoIterator<Item = (Level, Verdict)>) -> Vec<LevelResult> {
-        let result = |(level, verdict)| LevelResult { level, engine: Engine::Weak, verdict };
+        let result = |(level, verdict)| LevelResult { level, decided_by: Attempt::Rule, verdict };
         verdicts.into_iter().map(result).collect()
     }
 

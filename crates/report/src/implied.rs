@@ -95,14 +95,14 @@ pub fn levels_known(results: &[LevelResult], verdict: VerdictKind) -> LevelSet {
 #[cfg(test)]
 mod tests {
     use isolario_model::{
-        AnomalyKind, Edge, Engine, Evidence, Findings, Inapplicable, OpId, Reason, Stamp, TxnId,
+        AnomalyKind, Attempt, Edge, Evidence, Findings, Inapplicable, OpId, Reason, Stamp, TxnId,
         Verdict, Witness,
     };
 
     use super::*;
 
     fn result(level: Level, verdict: Verdict) -> LevelResult {
-        LevelResult { level, engine: Engine::Weak, verdict }
+        LevelResult { level, decided_by: Attempt::Rule, verdict }
     }
 
     fn satisfied(level: Level) -> LevelResult {

@@ -224,7 +224,7 @@ mod tests {
     use std::time::Duration;
 
     use isolario_model::{
-        Anomaly, Engine, Evidence, Findings, Inapplicable, Limit, OpId, Undecided, Witness,
+        Anomaly, Attempt, Evidence, Findings, Inapplicable, Limit, OpId, Undecided, Witness,
     };
 
     use super::*;
@@ -258,7 +258,7 @@ mod tests {
             (Level::Serializable, Verdict::NotApplicable(Inapplicable::NoVersionOrder)),
             (Level::StrictSerializable, Verdict::NotApplicable(Inapplicable::NoTimes)),
         ]
-        .map(|(level, verdict)| LevelResult { level, engine: Engine::Weak, verdict });
+        .map(|(level, verdict)| LevelResult { level, decided_by: Attempt::Rule, verdict });
         let report = Report::new("h&.txt", &history, &results);
         insta::assert_snapshot!(written(&report.with_named(&[Level::Serializable])));
     }
@@ -270,7 +270,7 @@ mod tests {
             (Level::ReadCommitted, Verdict::Satisfied(Witness::Empty)),
             (Level::Causal, thin_air(0)),
         ]
-        .map(|(level, verdict)| LevelResult { level, engine: Engine::Weak, verdict });
+        .map(|(level, verdict)| LevelResult { level, decided_by: Attempt::Rule, verdict });
         let xml = written(&Report::new("h", &history, &results).with_weakest_only(true));
         assert!(xml.contains("failures=\"0\" errors=\"0\" skipped=\"1\""), "{xml}");
         assert!(xml.contains("<skipped message=\"violated: ThinAirRead: T1 read x=7"), "{xml}");

@@ -200,7 +200,7 @@ impl Report<'_> {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::{Engine, Findings, Inapplicable, Limit, Undecided, Witness};
+    use isolario_model::{Attempt, Findings, Inapplicable, Limit, Undecided, Witness};
 
     use super::*;
     use crate::testing::History as Builder;
@@ -224,7 +224,7 @@ mod tests {
     fn results(verdicts: &[(Level, Verdict)]) -> Vec<LevelResult> {
         let result = |(level, verdict): &(Level, Verdict)| LevelResult {
             level: *level,
-            engine: Engine::Weak,
+            decided_by: Attempt::Rule,
             verdict: verdict.clone(),
         };
         verdicts.iter().map(result).collect()

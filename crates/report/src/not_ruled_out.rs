@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use isolario_model::{AnomalyKind, Engine, Level, LevelResult, LevelSet, Verdict, VerdictKind};
+use isolario_model::{AnomalyKind, Attempt, Level, LevelResult, LevelSet, Verdict, VerdictKind};
 
 use crate::finding::{Finding, ReportFindings};
 use crate::implied::known;
@@ -73,8 +73,8 @@ fn is_ruled_out(results: &[LevelResult], kind: AnomalyKind) -> bool {
         results.iter().any(|result| match &result.verdict {
             Verdict::Violated(findings) if result.level == level => {
                 let mut evidence = findings.anomalies.iter().map(|anomaly| &anomaly.evidence);
-                let in_full =
-                    result.engine == Engine::Weak || evidence.all(|one| one.edges().is_empty());
+                let is_weak = matches!(result.decided_by, Attempt::Reads | Attempt::Rule);
+                let in_full = is_weak || evidence.all(|one| one.edges().is_empty());
                 findings.exact && (in_full || is_wrong_read(kind))
             }
             _ => false,
@@ -119,7 +119,7 @@ mod tests {
     use crate::testing::{History as Builder, r};
 
     fn result(level: Level, verdict: Verdict) -> LevelResult {
-        LevelResult { level, engine: Engine::Weak, verdict }
+        LevelResult { level, decided_by: Attempt::Rule, verdict }
     }
 
     fn thin_air(exact: bool) -> Verdict {
@@ -148,8 +148,11 @@ mod tests {
         let evidence = Evidence::Cycle { edges: vec![step] };
         let cycle = Anomaly::new(AnomalyKind::WriteSkew, evidence);
         let verdict = Verdict::Violated(Findings::new(vec![cycle], true));
-        let strict =
-            LevelResult { level: Level::StrictSerializable, engine: Engine::Mini, verdict };
+        let strict = LevelResult {
+            level: Level::StrictSerializable,
+            decided_by: Attempt::Versions,
+            verdict,
+        };
         let open = open(&[strict]);
         let kinds: Vec<AnomalyKind> = open.into_iter().flat_map(|(_, kinds)| kinds).collect();
         assert!(kinds.contains(&AnomalyKind::LostUpdate), "{kinds:?}");

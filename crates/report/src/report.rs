@@ -365,13 +365,17 @@ pub trait Renderer {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::{AnomalyKind, Engine, Evidence, Findings, OpId, Witness};
+    use isolario_model::{AnomalyKind, Attempt, Evidence, Findings, OpId, Witness};
 
     use super::*;
     use crate::testing::History as Builder;
 
     fn satisfied(level: Level) -> LevelResult {
-        LevelResult { level, engine: Engine::Weak, verdict: Verdict::Satisfied(Witness::Empty) }
+        LevelResult {
+            level,
+            decided_by: Attempt::Rule,
+            verdict: Verdict::Satisfied(Witness::Empty),
+        }
     }
 
     fn violated(level: Level, reads: &[u32]) -> LevelResult {
@@ -383,7 +387,7 @@ mod tests {
             })
             .collect();
         let verdict = Verdict::Violated(Findings::new(anomalies, true));
-        LevelResult { level, engine: Engine::Weak, verdict }
+        LevelResult { level, decided_by: Attempt::Rule, verdict }
     }
 
     #[test]

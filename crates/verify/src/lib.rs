@@ -6,10 +6,7 @@
 //! `proof`, the module of that name is the file in which verdicts and their evidence travel.
 //!
 //! ```
-//! use isolario_model::{
-//!     Batch, Engine, Level, LevelResult, Op, Outcome, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef,
-//!     Verdict, Witness,
-//! };
+//! use isolario_model::{//!, //!     Batch, //!     Verdict, Attempt, Level, LevelResult, Op, Outcome, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef, Witness};
 //! use isolario_verify::{VerifyOptions, verify};
 //!
 //! let mut batch = Batch::new();
@@ -25,7 +22,7 @@
 //! let history = batch.build()?;
 //! let claim = |order: &[u32]| LevelResult {
 //!     level: Level::Serializable,
-//!     engine: Engine::Strong { blind: None },
+//!     decided_by: Attempt::Search,
 //!     verdict: Verdict::Satisfied(Witness::CommitOrder(order.iter().map(|t| TxnId(*t)).collect())),
 //! };
 //! let options = VerifyOptions::default();

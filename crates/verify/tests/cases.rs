@@ -4,7 +4,7 @@
 
 use isolario_check::check;
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Engine, Evidence, Findings, History, KeyId, Level, LevelResult,
+    Anomaly, AnomalyKind, Attempt, Edge, Evidence, Findings, History, KeyId, Level, LevelResult,
     OpId, Reason, TxnId, Verdict, VersionOrder,
 };
 use isolario_oracle::random::Rng;
@@ -54,7 +54,7 @@ fn verified(history: &History, level: Level, cycles: Vec<Vec<Edge>>) -> Result<(
     let evidence = Evidence::Cases { cycles };
     let anomalies = vec![Anomaly::new(AnomalyKind::NoOrderPossible, evidence)];
     let verdict = Verdict::Violated(Findings::new(anomalies, false));
-    let result = LevelResult { level, engine: Engine::Strong { blind: None }, verdict };
+    let result = LevelResult { level, decided_by: Attempt::Search, verdict };
     verify(history, &result, &VerifyOptions::default())
 }
 

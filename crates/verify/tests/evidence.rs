@@ -3,14 +3,14 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Engine, Evidence, Findings, Inapplicable, KeyId, Level,
+    Anomaly, AnomalyKind, Attempt, Edge, Evidence, Findings, Inapplicable, KeyId, Level,
     LevelResult, OpId, Reason, TxnId, Verdict, VersionOrder,
 };
 use isolario_oracle::history;
 use isolario_verify::{Refusal, VerifyOptions, verify};
 
 fn judge_verdict(text: &str, level: Level, verdict: Verdict) -> Result<(), Refusal> {
-    let result = LevelResult { level, engine: Engine::Weak, verdict };
+    let result = LevelResult { level, decided_by: Attempt::Rule, verdict };
     verify(&history(text), &result, &VerifyOptions::default())
 }
 
@@ -116,7 +116,7 @@ fn the_rule_of_a_level_must_be_one_of_the_level_and_its_path_must_fit() {
 fn session_edges_need_session_order() {
     let result = LevelResult {
         level: Level::ReadAtomic,
-        engine: Engine::Weak,
+        decided_by: Attempt::Rule,
         verdict: Verdict::Violated(Findings::new(
             vec![Anomaly::new(AnomalyKind::FracturedReadCo, fractured(Level::ReadAtomic))],
             true,
@@ -276,7 +276,8 @@ fn clocks_that_may_differ_order_less() {
     let evidence = Evidence::Cycle { edges: vec![time, stale] };
     let anomalies = vec![Anomaly::new(AnomalyKind::RealTimeCycle, evidence)];
     let verdict = Verdict::Violated(Findings::new(anomalies, true));
-    let result = LevelResult { level: Level::StrictSerializable, engine: Engine::Mini, verdict };
+    let result =
+        LevelResult { level: Level::StrictSerializable, decided_by: Attempt::Versions, verdict };
     let judge =
         |skew| verify(&history(text), &result, &VerifyOptions::default().with_clock_skew(skew));
     assert_eq!([judge(0), judge(2)], [Ok(()), Ok(())]);
@@ -324,7 +325,7 @@ fn the_reason_why_a_level_does_not_apply_is_checked_too() {
 fn a_level_does_not_apply_where_a_conditional_write_does_not_tell_enough() {
     let judge = |text: &str, reason| {
         let verdict = Verdict::NotApplicable(reason);
-        let result = LevelResult { level: Level::Causal, engine: Engine::Weak, verdict };
+        let result = LevelResult { level: Level::Causal, decided_by: Attempt::Rule, verdict };
         verify(&history(text), &result, &VerifyOptions::default())
     };
     let open = |op| Inapplicable::OpenConditional { op: OpId(op) };

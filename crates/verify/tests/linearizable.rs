@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use isolario_check::check;
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Engine, Evidence, Findings, History, KeyId, Level, LevelResult,
+    Anomaly, AnomalyKind, Attempt, Edge, Evidence, Findings, History, KeyId, Level, LevelResult,
     OpId, Reason, TxnId, Verdict, VersionOrder, Witness,
 };
 use isolario_oracle::random::{Case, Rng, shrink};
@@ -278,7 +278,7 @@ fn what_is_made_up_is_believed_only_of_histories_that_are_broken() {
             let anomalies = vec![forger.anomaly()];
             let verdict = Verdict::Violated(Findings::new(anomalies, false));
             let level = Level::Linearizable;
-            let claim = LevelResult { level, engine: Engine::Lin, verdict };
+            let claim = LevelResult { level, decided_by: Attempt::Linearization, verdict };
             if verified(&history, &claim, skew).is_ok() {
                 believed += 1;
                 let answer = satisfies(&history, level, options);

@@ -4,7 +4,7 @@
 
 use isolario_check::{check, supported};
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Engine, Evidence, Findings, History, KeyId, Level, LevelResult,
+    Anomaly, AnomalyKind, Attempt, Edge, Evidence, Findings, History, KeyId, Level, LevelResult,
     OpId, Outcome, Point, Reason, TxnId, Verdict, VersionOrder, Witness,
 };
 use isolario_oracle::random::{Case, Rng};
@@ -27,7 +27,7 @@ fn results(history: &History) -> Vec<LevelResult> {
 }
 
 fn is_refused(history: &History, level: Level, verdict: Verdict) -> bool {
-    let result = LevelResult { level, engine: Engine::Weak, verdict };
+    let result = LevelResult { level, decided_by: Attempt::Rule, verdict };
     verify(history, &result, &VerifyOptions::default()).is_err()
 }
 

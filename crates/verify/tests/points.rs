@@ -4,7 +4,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_model::{
-    Engine, History, KeyId, Level, LevelResult, Outcome, Point, TxnId, Verdict, Witness,
+    Attempt, History, KeyId, Level, LevelResult, Outcome, Point, TxnId, Verdict, Witness,
 };
 use isolario_oracle::random::{Case, shrink};
 use isolario_oracle::{Answer, Draft, history, satisfies, volume};
@@ -15,7 +15,7 @@ const LEVELS: [Level; 3] =
 
 fn claim(level: Level, points: &[Point]) -> LevelResult {
     let verdict = Verdict::Satisfied(Witness::Points(points.to_vec()));
-    LevelResult { level, engine: Engine::Strong { blind: None }, verdict }
+    LevelResult { level, decided_by: Attempt::Search, verdict }
 }
 
 /// Whether some way to place the points of some of the transactions is accepted.

@@ -5,7 +5,7 @@
 
 use isolario_check::check;
 use isolario_model::{
-    Anomaly, Engine, Evidence, Findings, History, Level, LevelResult, OpKind, Outcome, ReadSource,
+    Anomaly, Attempt, Evidence, Findings, History, Level, LevelResult, OpKind, Outcome, ReadSource,
     TxnId, Verdict, Witness,
 };
 use isolario_oracle::random::{Case, Rng};
@@ -16,7 +16,7 @@ const LEVELS: [Level; 4] =
     [Level::AdyaReadCommitted, Level::ReadCommitted, Level::ReadAtomic, Level::Causal];
 
 fn judge(history: &History, level: Level, verdict: Verdict) -> Result<(), Refusal> {
-    let result = LevelResult { level, engine: Engine::Weak, verdict };
+    let result = LevelResult { level, decided_by: Attempt::Rule, verdict };
     verify(history, &result, &VerifyOptions::default())
 }
 

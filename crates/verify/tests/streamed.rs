@@ -8,7 +8,7 @@ use std::io::Cursor;
 
 use isolario_check::{Follower, check};
 use isolario_model::{
-    Batch, Engine, History, Level, LevelNodes, LevelResult, Outcome, Point, TxnId, Value, Verdict,
+    Attempt, Batch, History, Level, LevelNodes, LevelResult, Outcome, Point, TxnId, Value, Verdict,
     Witness,
 };
 use isolario_oracle::random::{Case, Rng};
@@ -58,7 +58,7 @@ impl Told {
     fn proof(&self, level: Level, moments: &[OrderPoint]) -> Vec<u8> {
         let result = LevelResult {
             level,
-            engine: Engine::Weak,
+            decided_by: Attempt::Rule,
             verdict: Verdict::Satisfied(Witness::Empty),
         };
         let whole = WholeHistory {

@@ -4,7 +4,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_model::{
-    Engine, History, KeyAssumption, KeyAssumptions, KeyId, Level, LevelNodes, LevelResult, Op,
+    Attempt, History, KeyAssumption, KeyAssumptions, KeyId, Level, LevelNodes, LevelResult, Op,
     OpId, Outcome, StatedOrder, TxnId, Verdict, VisibilityRule, Witness,
 };
 use isolario_oracle::random::{Case, Rng, shrink};
@@ -32,7 +32,8 @@ fn judge_stated(
     options: &VerifyOptions,
     stated: &[StatedOrder],
 ) -> Result<(), Refusal> {
-    let result = LevelResult { level, engine: Engine::Weak, verdict: Verdict::Satisfied(witness) };
+    let result =
+        LevelResult { level, decided_by: Attempt::Rule, verdict: Verdict::Satisfied(witness) };
     Verifier::new(history, options).with_version_order(stated).verify(&result)
 }
 

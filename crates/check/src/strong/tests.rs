@@ -2,13 +2,16 @@
 //! the linear checkers take over, and also with search alone.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use isolario_model::{Engine, Level, LevelResult, Limit, Verdict};
+use isolario_model::{Attempt, Level, LevelResult, Limit, Verdict};
 use isolario_oracle::random::{Case, Rng, Shape, generate, shrink};
 use isolario_oracle::{Answer, Draft, satisfies, volume};
 
-use super::{Steps, check_with};
+use super::limits::Limits;
+use super::{MOST_CHAINS, Steps, WIDEST_PERCENT, search, windows};
 use crate::CheckOptions;
+use crate::plan::Conclusion;
 use crate::resolved::{RESOLVED, Resolved, first_outside};
 use crate::weak::Weak;
 
@@ -20,25 +23,66 @@ pub(super) const LEVELS: [Level; 5] = [
     Level::StrictSerializable,
 ];
 
+/// How a level is solved in a test.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SolverSetup {
+    /// Up to which share of the order it is repaired in windows; not at all if that is nothing.
+    widest_percent: usize,
+    steps: Steps,
+}
+
+/// As levels are solved.
+pub(super) const USUAL: SolverSetup =
+    SolverSetup { widest_percent: WIDEST_PERCENT, steps: Steps::ALL };
+
 /// Window by window, however wide windows grow.
-pub(super) const WINDOWS: Steps = Steps { widest_percent: 100, ..Steps::ALL };
+pub(super) const SEGMENTS: SolverSetup = SolverSetup { widest_percent: 100, steps: Steps::ALL };
+
+/// By a search over the whole history.
+pub(super) const WHOLE: SolverSetup = SolverSetup { widest_percent: 0, steps: Steps::ALL };
+
+const SATURATED: Steps = Steps { short_search: false, saturation: true, most_chains: MOST_CHAINS };
 
 /// With everything, without the short search, with search alone, with every node as a chain.
-pub(super) const ALL_WAYS: [Steps; 4] = [
-    Steps::ALL,
-    Steps { short_search: false, ..Steps::WHOLE },
-    Steps { short_search: false, saturation: false, ..Steps::WHOLE },
-    Steps { short_search: false, most_chains: 0, ..Steps::WHOLE },
+pub(super) const ALL_WAYS: [SolverSetup; 4] = [
+    USUAL,
+    SolverSetup { steps: SATURATED, ..WHOLE },
+    SolverSetup { steps: Steps { saturation: false, ..SATURATED }, ..WHOLE },
+    SolverSetup { steps: Steps { most_chains: 0, ..SATURATED }, ..WHOLE },
 ];
 
-fn complaint(draft: &Draft, options: &CheckOptions, steps: Steps) -> Option<String> {
+/// Decides a level, by segments or by a search.
+pub(super) fn decide(
+    resolved: &Resolved<'_>,
+    level: Level,
+    options: &CheckOptions,
+    setup: SolverSetup,
+) -> LevelResult {
+    let began = Instant::now();
+    let limits = Limits::new(options, level, began);
+    let by_segments = match setup.widest_percent {
+        0 => Conclusion::Pass,
+        percent => windows::decide(resolved, &limits, percent),
+    };
+    match by_segments {
+        Conclusion::Pass => {
+            let found = search(resolved, level, options, began, setup.steps);
+            found.result(level, Attempt::Search)
+        }
+        found => found.result(level, Attempt::Segments),
+    }
+}
+
+fn complaint(draft: &Draft, options: &CheckOptions, setup: SolverSetup) -> Option<String> {
     let history = draft.history().unwrap();
     if first_outside(&history, RESOLVED).is_some() {
         return None;
     }
     let resolved = Arc::new(Resolved::new(&history, options));
     let weak = Weak::new(Arc::clone(&resolved));
-    if !weak.plain_anomalies().is_empty() || resolved.dependencies.reads.choices.open.is_none() {
+    if !weak.plain_anomalies(Level::Serializable).is_empty()
+        || resolved.dependencies.reads.choices.open.is_none()
+    {
         return None;
     }
     let oracle = isolario_oracle::Options::default()
@@ -48,14 +92,13 @@ fn complaint(draft: &Draft, options: &CheckOptions, steps: Steps) -> Option<Stri
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew);
     LEVELS.into_iter().find_map(|level| {
-        let verdict = check_with(&resolved, level, options, steps).verdict;
+        let result = decide(&resolved, level, options, setup);
         let answer = satisfies(&history, level, oracle);
-        let agrees = match &verdict {
+        let agrees = match &result.verdict {
             Verdict::Satisfied(_) => answer == Answer::Satisfied,
             Verdict::Violated(_) => answer == Answer::Violated,
             _ => false,
         };
-        let result = LevelResult { level, engine: Engine::Strong { blind: None }, verdict };
         if !agrees {
             return Some(format!("{level}: the oracle says {answer:?}\n{result:#?}"));
         }
@@ -71,7 +114,7 @@ fn a_solver_that_is_asked_to_stop_does_before_its_long_work() {
     let history = Draft::parse(text).unwrap().history().unwrap();
     let options = CheckOptions::default();
     let resolved = Resolved::new(&history, &options);
-    let solve = || check_with(&resolved, Level::Serializable, &options, Steps::ALL).verdict;
+    let solve = || decide(&resolved, Level::Serializable, &options, USUAL).verdict;
     assert!(matches!(solve(), Verdict::Violated(_)));
     options.stop.ask();
     match solve() {
@@ -113,11 +156,12 @@ fn saturated(draft: &Draft, level: Level) -> Option<Verdict> {
     let history = draft.history().unwrap();
     let resolved = Arc::new(Resolved::new(&history, &CheckOptions::default()));
     let weak = Weak::new(Arc::clone(&resolved));
-    if !weak.plain_anomalies().is_empty() || resolved.dependencies.reads.choices.open.is_none() {
+    if !weak.plain_anomalies(Level::Serializable).is_empty()
+        || resolved.dependencies.reads.choices.open.is_none()
+    {
         return None;
     }
-    let verdict = check_with(&resolved, level, &CheckOptions::default(), ALL_WAYS[1]).verdict;
-    let result = LevelResult { level, engine: Engine::Strong { blind: None }, verdict };
+    let result = decide(&resolved, level, &CheckOptions::default(), ALL_WAYS[1]);
     isolario_verify::verify(&history, &result, &isolario_verify::VerifyOptions::default())
         .unwrap_or_else(|refusal| panic!("{level}: {refusal}\n{draft}"));
     Some(result.verdict)
@@ -158,13 +202,13 @@ fn a_part_that_takes_cases_refutes_the_whole() {
 }
 
 /// Also of histories that the linear-time checker decides, which goes through the same oracle.
-fn agree(steps: Steps) {
-    agree_on(steps, volume() / 2, |case| {
+fn agree(setup: SolverSetup) {
+    agree_on(setup, volume() / 2, |case| {
         vec![case.draft(), case.read_modify_write_draft(), case.ambiguous_draft()]
     });
 }
 
-fn agree_on(steps: Steps, cases: u64, drafts: impl Fn(Case) -> Vec<Draft>) {
+fn agree_on(setup: SolverSetup, cases: u64, drafts: impl Fn(Case) -> Vec<Draft>) {
     for case in Case::first(cases) {
         let options = CheckOptions {
             session_order: !case.seed.is_multiple_of(4),
@@ -172,9 +216,9 @@ fn agree_on(steps: Steps, cases: u64, drafts: impl Fn(Case) -> Vec<Draft>) {
             ..CheckOptions::default()
         };
         for draft in drafts(case) {
-            if complaint(&draft, &options, steps).is_some() {
-                let small = shrink(draft, |d| complaint(d, &options, steps).is_some());
-                let complaint = complaint(&small, &options, steps).unwrap_or_default();
+            if complaint(&draft, &options, setup).is_some() {
+                let small = shrink(draft, |d| complaint(d, &options, setup).is_some());
+                let complaint = complaint(&small, &options, setup).unwrap_or_default();
                 panic!("{options:?}\n{small}\n{complaint}");
             }
         }
@@ -183,17 +227,17 @@ fn agree_on(steps: Steps, cases: u64, drafts: impl Fn(Case) -> Vec<Draft>) {
 
 #[test]
 fn oracle_solver_and_verifier_agree() {
-    agree(Steps::ALL);
+    agree(USUAL);
 }
 
 #[test]
 fn oracle_windows_and_verifier_agree() {
-    agree(WINDOWS);
+    agree(SEGMENTS);
 }
 
 #[test]
 fn oracle_windows_and_verifier_agree_on_lists() {
-    agree_on(WINDOWS, volume() / 4, |case| vec![case.list_draft()]);
+    agree_on(SEGMENTS, volume() / 4, |case| vec![case.list_draft()]);
 }
 
 #[test]

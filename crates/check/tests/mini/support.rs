@@ -2,7 +2,7 @@
 
 use isolario_check::{CheckOptions, check};
 use isolario_formats::{Source, find};
-use isolario_model::{Engine, History, Level, LevelResult, Verdict};
+use isolario_model::{Attempt, History, Level, LevelResult, Verdict};
 use isolario_verify::verify;
 
 /// Reads a history in the text language.
@@ -36,6 +36,6 @@ pub fn names_with(text: &str, level: Level, options: &CheckOptions) -> Vec<&'sta
 }
 
 /// Who decides a level.
-pub fn engine(text: &str, level: Level) -> Engine {
-    result(&history(text), level, &CheckOptions::default()).engine
+pub fn decided_by(text: &str, level: Level) -> Attempt {
+    result(&history(text), level, &CheckOptions::default()).decided_by
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use brute_force::BruteForce;
 use isolario_check::{CheckOptions, check, patterns, supported, supported_patterns};
 use isolario_model::{
-    AnomalyKind, Engine, Initial, Level, LevelResult, PatternResult, Value, Verdict,
+    AnomalyKind, Attempt, Initial, Level, LevelResult, PatternResult, Value, Verdict,
 };
 use isolario_oracle::random::{Case, Rng, Shape, generate, shrink};
 use isolario_oracle::{Draft, volume};
@@ -48,7 +48,7 @@ fn found(draft: &Draft, session_order: bool) -> BTreeSet<AnomalyKind> {
             let mut levels = supported().iter().filter(|level| !level.needs().version_order);
             let level = levels.find(|level| result.kind.forbidden_at(**level));
             let verdict = result.verdict.clone();
-            let proof = LevelResult { level: *level.unwrap(), engine: Engine::Weak, verdict };
+            let proof = LevelResult { level: *level.unwrap(), decided_by: Attempt::Rule, verdict };
             let options =
                 isolario_verify::VerifyOptions::default().with_session_order(session_order);
             let refused = isolario_verify::verify(&history, &proof, &options).err();

@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use isolario::check::{
-    self, CheckOptions, Checker, DecisionScope, RankedBy, SegmentSizes, Segmentation, StopFlag,
-    WholeReason,
-};
+use isolario::check::{self, CheckOptions, Checker, HistoryView, Plan, StopFlag};
 use isolario::db::Claim;
 use isolario::model::{
-    History, KeyAssumption, LevelResult, Outcome as TxnOutcome, RunRecord, TxnId,
+    Attempt, History, KeyAssumption, Level, LevelResult, Outcome as TxnOutcome, RunRecord, TxnId,
 };
-use isolario::report::sentences::test_name;
+use isolario::report::sentences::{self, test_name};
 use isolario::report::{
     HistoryName, Provenance, Renderer, Report, RequestedLevels, StatedOrderEffect, Summary, Timing,
     deciding, grouped, overall_of_patterns, shell_word,
@@ -121,15 +118,15 @@ impl Checking<'_> {
                 let begun = Instant::now();
                 let progress = (!console.quiet).then(|| Progress::of_check(&mut options));
                 let checker = Checker::new(&loaded.history, options.clone());
-                if console.verbose
-                    && let Some(windows) = checker.segmentation()
-                {
-                    console.detail(&format!("{name}: {}", in_words(&windows)));
-                }
                 let mut record = run_directory::record_beside(path);
-                let examination = self
-                    .as_in_the_run(record.as_ref())
-                    .map(|(ask, claim)| examine_with(&checker, &loaded.history, &ask, &claim));
+                let asked = self.as_in_the_run(record.as_ref());
+                if console.verbose {
+                    let levels = asked.as_ref().map(|(ask, claim)| ask.levels_or(claim));
+                    let levels = levels.as_deref().unwrap_or(&request.levels);
+                    detail_plan(&checker, levels, &name, console);
+                }
+                let examination =
+                    asked.map(|(ask, claim)| examine_with(&checker, &loaded.history, &ask, &claim));
                 let (results, asked) = match &examination {
                     Some(examination) => (examination.results.clone(), examination.asked()),
                     None => (
@@ -143,8 +140,8 @@ impl Checking<'_> {
                 };
                 if console.verbose {
                     results.iter().for_each(|result| {
-                        let plan = plan_in_words(checker.decision_scope(result));
-                        console.detail(&format!("{name}: {}: {plan}", result.level));
+                        let LevelResult { level, decided_by, .. } = result;
+                        console.detail(&format!("{name}: {level}: decided by {decided_by}"));
                     });
                 }
                 let stated = self.stated(&checker, &results, begun);
@@ -459,63 +456,42 @@ impl Checking<'_> {
     }
 }
 
-/// How a history splits into windows.
-fn in_words(windows: &Segmentation) -> String {
-    let by = match windows.ranked_by {
-        RankedBy::Stamps => "the database's timestamps",
-        RankedBy::FinishTimes => "finish times",
-        _ => "sessions and reads",
-    };
-    let edges = match windows.with_anti_dependencies {
-        true => "session order, reads and anti-dependencies",
-        false => "session order and reads",
-    };
-    let sizes = |sizes: &SegmentSizes, what: &str| match sizes.mean() {
-        None => format!("no segment of {what}"),
-        Some(mean) => format!(
-            "{} {} of {what} (largest {}, mean {mean:.1}; {:.1}% of all)",
-            grouped(sizes.segments as u64),
-            if sizes.segments == 1 { "segment" } else { "segments" },
-            grouped(sizes.largest as u64),
-            sizes.share() * 100.0
-        ),
-    };
-    let (one, two) = (
-        sizes(&windows.transactions, "transactions"),
-        sizes(&windows.points, "starts and commits"),
-    );
-    format!("ordered by {by}, {edges} lead back in {one}; {two}")
+/// Says how each level will be decided: levels with the same plan together, then what each attempt does.
+fn detail_plan(checker: &Checker<'_>, levels: &[Level], name: &str, console: &mut Console) {
+    let mut plans: Vec<(Plan, Vec<Level>)> = Vec::new();
+    for level in levels {
+        let plan = checker.plan(*level);
+        match plans.iter_mut().find(|(same, _)| *same == plan) {
+            Some((_, levels)) => levels.push(*level),
+            None => plans.push((plan, vec![*level])),
+        }
+    }
+    let mut attempts: Vec<Attempt> = Vec::new();
+    for (plan, levels) in &plans {
+        let levels: Vec<&str> = levels.iter().map(|level| level.name()).collect();
+        let steps: Vec<&str> = plan.attempts().iter().map(|attempt| attempt.name()).collect();
+        let steps = match (steps.is_empty(), seen_as(plan.view())) {
+            (true, _) => "not applicable".to_owned(),
+            (false, None) => steps.join(", then "),
+            (false, Some(view)) => format!("{view}: {}", steps.join(", then ")),
+        };
+        console.detail(&format!("{name}: plan for {}: {steps}", levels.join(", ")));
+        attempts.extend_from_slice(plan.attempts());
+    }
+    attempts.sort_unstable();
+    attempts.dedup();
+    for attempt in attempts {
+        console.detail(&format!("{name}: {attempt}: {}", sentences::attempt(attempt)));
+    }
 }
 
-/// How a level was decided.
-fn plan_in_words(plan: DecisionScope) -> &'static str {
-    let why = match plan {
-        DecisionScope::Whole(why) => why,
-        DecisionScope::Segment => {
-            return "decided in one segment: its transactions have no valid order, whatever the others do";
-        }
-        _ => {
-            return "decided segment by segment, by repairing the recorded order within each";
-        }
-    };
-    match why {
-        WholeReason::Violated => {
-            "decided on the full history, to find all anomalies of a violated level"
-        }
-        WholeReason::Denied => {
-            "decided on the full history: too much of the recorded order contradicts the level"
-        }
-        WholeReason::RealTime => {
-            "decided on the full history: the order repaired segment by segment contradicts real time"
-        }
-        WholeReason::NoSerialOrder => {
-            "decided on the full history: the transactions have no serial order"
-        }
-        WholeReason::Search => {
-            "decided on the full history, in independent parts: the segments are too large to search the choices \
-             that blind writes leave"
-        }
-        _ => "decided on the full history (no commit order needed)",
+/// What is made of a history before the attempts, if anything is.
+fn seen_as(view: HistoryView) -> Option<&'static str> {
+    match view {
+        HistoryView::Sessionless => Some("without session order"),
+        HistoryView::Registers => Some("conditional writes as reads and writes"),
+        HistoryView::SingleRows => Some("predicates and returning rows as single rows"),
+        _ => None,
     }
 }
 

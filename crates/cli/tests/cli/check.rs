@@ -116,7 +116,7 @@ fn json_is_one_object_per_history_with_errors_among_them() {
     assert_eq!((&objects[4]["checked"], &objects[4]["failed"]), (&3.into(), &1.into()));
     assert_eq!(objects[4]["anomalies"][0]["name"], "ThinAirRead");
     for (object, name) in objects.iter().zip(&args[2..]) {
-        assert_eq!(object["schema"], "isolario.verdict/1");
+        assert_eq!(object["schema"], "isolario.verdict/2");
         assert_eq!(object["history"], *name);
     }
     assert!(objects[1]["error"].as_str().unwrap().starts_with("missing.txt: "));

@@ -500,9 +500,9 @@ impl<'i> Following<'i> {
 
     fn undecided(&self, limit: Limit) -> Box<Decided> {
         let verdict = Verdict::Undecided(Undecided::new(limit));
-        let (level, engine) = (self.follower.level(), self.follower.engine());
+        let (level, decided_by) = (self.follower.level(), self.follower.decided_by());
         Box::new(Decided {
-            result: LevelResult { level, engine, verdict },
+            result: LevelResult { level, decided_by, verdict },
             part: History::default(),
             places: PartPositions::default(),
             figures: self.follower.figures(),

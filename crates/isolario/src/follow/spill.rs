@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use isolario_check::{CheckOptions, HistoryCounts, HistoryQuery, PartPositions, check};
 use isolario_model::{
-    Engine, Findings, History, Level, LevelNodes, LevelResult, Verdict, VerdictKind, Witness,
+    Attempt, Findings, History, Level, LevelNodes, LevelResult, Verdict, VerdictKind, Witness,
 };
 
 use super::sorted::Runs;
@@ -67,7 +67,7 @@ pub fn decide(
         }
         returns += following.follower().restarts();
         restarts += following.restarts();
-        let answer = decided.ok_or_else(|| holds(levels[at], following.follower().engine()));
+        let answer = decided.ok_or_else(|| holds(levels[at], following.follower().decided_by()));
         runs = following.runs.take();
         found[at] = Some((answer, following.into_order()?.map(Rc::new)));
     }
@@ -78,8 +78,8 @@ pub fn decide(
     Ok(Spilled { results, part, places, orders, figures, bytes, returns, restarts })
 }
 
-fn holds(level: Level, engine: Engine) -> LevelResult {
-    LevelResult { level, engine, verdict: Verdict::Satisfied(Witness::Empty) }
+fn holds(level: Level, decided_by: Attempt) -> LevelResult {
+    LevelResult { level, decided_by, verdict: Verdict::Satisfied(Witness::Empty) }
 }
 
 /// Where levels are among those that are asked for, none after one that it implies.
@@ -100,7 +100,7 @@ fn shown_by_stronger(at: usize, levels: &[Level], found: &[Option<Shown>]) -> Op
     };
     let mut stronger = levels.iter().zip(found).filter(|(stronger, _)| shows(stronger));
     stronger.find_map(|(_, found)| match found {
-        Some((Err(_), order)) => Some((Err(holds(levels[at], Engine::Weak)), order.clone())),
+        Some((Err(_), order)) => Some((Err(holds(levels[at], Attempt::Order)), order.clone())),
         _ => None,
     })
 }
@@ -143,7 +143,7 @@ fn told_of(
     if told.len() < 2 {
         let result = |answer: Answered| match answer {
             Ok(decided) if told.contains(&decided.result.level) => decided.result,
-            Ok(decided) => without_part(decided.result),
+            Ok(decided) => decided.result,
             Err(holds) => holds,
         };
         return answers.into_iter().map(result).collect();
@@ -160,19 +160,14 @@ fn told_of(
             let larger = || mine.result_in_larger(&own, &result, (part, places));
             again(&result).or_else(larger).unwrap_or_else(|| without_evidence(&result))
         }
-        Ok(decided) => without_part(decided.result),
+        Ok(decided) => decided.result,
         Err(holds) => holds,
     };
     answers.into_iter().map(result).collect()
 }
 
-/// An answer whose own part is not among what is returned: nothing in it may be an operation of that part.
-fn without_part(result: LevelResult) -> LevelResult {
-    LevelResult { engine: result.engine.without_operation(), ..result }
-}
-
 /// Evidence that is about operations of other kinds than those that are followed has no other form.
 fn without_evidence(result: &LevelResult) -> LevelResult {
     let verdict = Verdict::Violated(Findings { total: 1, ..Findings::default() });
-    without_part(LevelResult { verdict, ..result.clone() })
+    LevelResult { verdict, ..result.clone() }
 }

@@ -117,7 +117,7 @@ impl Ask {
 
     /// The levels that are asked about: those that are named, or else the claimed ones, or else the
     /// weakest that databases offer.
-    pub(super) fn levels_or(&self, claim: &Claim) -> Vec<Level> {
+    pub fn levels_or(&self, claim: &Claim) -> Vec<Level> {
         match self {
             Ask::Levels { levels, named } if named.is_empty() => levels.clone(),
             Ask::Levels { named, .. } => named.clone(),

@@ -10,7 +10,7 @@ mod by_hand;
 use isolario::check::{CheckOptions, StatedOrder, check, supported};
 use isolario::formats::{Source, find};
 use isolario::model::{
-    Anomaly, AnomalyKind, Engine, Findings, History, KeyId, Level, LevelResult, TxnId, Verdict,
+    Anomaly, AnomalyKind, Attempt, Findings, History, KeyId, Level, LevelResult, TxnId, Verdict,
 };
 use isolario::report::explain::Topic;
 use isolario::report::{Human, Json, Junit, Renderer, Report, dot, svg};
@@ -26,15 +26,15 @@ fn found(history: &History, kind: AnomalyKind) -> Option<LevelResult> {
     results.into_iter().find_map(|result| match result.verdict {
         Verdict::Violated(findings) => {
             let anomaly = findings.anomalies.into_iter().find(|anomaly| anomaly.kind == kind)?;
-            Some(violated(result.level, result.engine, Anomaly::clone(&anomaly)))
+            Some(violated(result.level, result.decided_by, Anomaly::clone(&anomaly)))
         }
         _ => None,
     })
 }
 
-fn violated(level: Level, engine: Engine, anomaly: Anomaly) -> LevelResult {
+fn violated(level: Level, decided_by: Attempt, anomaly: Anomaly) -> LevelResult {
     let findings = Findings::new(vec![anomaly], true);
-    LevelResult { level, engine, verdict: Verdict::Violated(findings) }
+    LevelResult { level, decided_by, verdict: Verdict::Violated(findings) }
 }
 
 /// What a renderer writes.
@@ -72,7 +72,7 @@ fn every_anomaly_of_the_table() {
         let history = history(Topic::Anomaly(kind).page().history);
         let result = found(&history, kind).unwrap_or_else(|| {
             let level = kind.names().forbidden_by[0];
-            violated(level, Engine::Versions, by_hand::anomaly(&history, kind))
+            violated(level, Attempt::Versions, by_hand::anomaly(&history, kind))
         });
         let results = [result];
         let report = Report::new("example.txt", &history, &results);

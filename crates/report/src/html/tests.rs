@@ -1,7 +1,7 @@
 //! The page as text; what it does is tested in a browser.
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Engine, Evidence, Findings, History, Level, LevelResult, OpId,
+    Anomaly, AnomalyKind, Attempt, Evidence, Findings, History, Level, LevelResult, OpId,
     RunVerdict, Verdict, VerdictKind, WhiteboxRecord,
 };
 
@@ -22,7 +22,7 @@ fn bad_reads(kinds: &[AnomalyKind]) -> Vec<LevelResult> {
     let anomalies: Vec<Anomaly> = kinds.iter().enumerate().map(anomaly).collect();
     let findings = Findings::new(anomalies, true);
     let verdict = Verdict::Violated(findings);
-    vec![LevelResult { level: Level::ReadCommitted, engine: Engine::Weak, verdict }]
+    vec![LevelResult { level: Level::ReadCommitted, decided_by: Attempt::Rule, verdict }]
 }
 
 fn reads(count: i64) -> History {

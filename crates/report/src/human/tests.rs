@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use isolario_model::{
-    Anomaly, Batch, Engine, Evidence, Findings, Inapplicable, KeyId, LevelResult, Limit, Op, OpId,
+    Anomaly, Attempt, Batch, Evidence, Findings, Inapplicable, KeyId, LevelResult, Limit, Op, OpId,
     OpNotes, Outcome, PatternResult, Reason, SearchParts, SearchProgress, Stamp, Stats, TxnEnd,
     TxnId, TxnSink, TxnStart, Undecided, Verdict, VersionOrder, Witness,
 };
@@ -13,7 +13,7 @@ use crate::stats::StatsReport;
 use crate::testing::{History as Builder, edge, int, r, w};
 
 fn result(level: Level, verdict: Verdict) -> LevelResult {
-    LevelResult { level, engine: Engine::Weak, verdict }
+    LevelResult { level, decided_by: Attempt::Rule, verdict }
 }
 
 fn violated(level: Level, anomalies: Vec<Anomaly>) -> LevelResult {

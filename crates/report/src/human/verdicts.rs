@@ -10,9 +10,7 @@ use crate::finding::ReportFindings;
 use crate::meaning::deciding;
 use crate::names::{Names, counted, grouped, listed};
 use crate::report::Report;
-use crate::sentences::{
-    behind, how_often, lost_in_words, stated, why_not_applicable, why_searched,
-};
+use crate::sentences::{behind, how_often, lost_in_words, stated, why_not_applicable};
 use crate::wrap::wrap;
 
 /// How many kinds of anomaly are named in a line.
@@ -58,7 +56,6 @@ pub(super) fn write(
     for sentence in stated(report) {
         writeln!(out, "\n{}", wrap(&sentence, palette.width, "  ", "  "))?;
     }
-    searched(report, palette, out)?;
     // One level needs no summing up.
     if report.results.len() > 1 {
         conclusion(report, palette, out)?;
@@ -125,21 +122,6 @@ fn not_applicable(
         let text = format!("{}: {why}", listed(levels));
         writeln!(out, "{}", wrap(&text, palette.width, "    ", "      "))
     })
-}
-
-/// Why levels took search, if they did.
-fn searched(report: &Report<'_>, palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
-    let names = Names::new(report.history);
-    let why = |result: &LevelResult| why_searched(names, result.engine);
-    let Some(reason) = report.results.iter().find_map(why) else { return Ok(()) };
-    let is_decided =
-        |verdict: &Verdict| matches!(verdict, Verdict::Satisfied(_) | Verdict::Violated(_));
-    let mut searched = report.results.iter().filter(|result| why(result).is_some());
-    let what = match searched.any(|result| is_decided(&result.verdict)) {
-        true => "Decided by search",
-        false => "Search is needed",
-    };
-    writeln!(out, "\n{}", wrap(&format!("{what}: {reason}."), palette.width, "  ", "    "))
 }
 
 /// Which answer counts, where no level was asked for.

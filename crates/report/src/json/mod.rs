@@ -1,6 +1,6 @@
 //! Reports for programs: one JSON object per history, one per line.
 //!
-//! The form is a contract (schema `isolario.verdict/1`): fields may be added, and never change
+//! The form is a contract (schema `isolario.verdict/2`): fields may be added, and never change
 //! their meaning.
 
 mod explain;
@@ -26,15 +26,13 @@ use crate::names::Names;
 use crate::not_ruled_out::not_ruled_out;
 use crate::provenance::{Provenance, Utc};
 use crate::report::{HistoryName, HistorySize, LostCommitsResult, Renderer, Report};
-use crate::sentences::{
-    ArgumentStep, argument, in_time, stated, summary, why_no_answer, why_searched,
-};
+use crate::sentences::{ArgumentStep, argument, in_time, stated, summary, why_no_answer};
 use crate::summary::Summary;
 use crate::txn_facts::TxnFacts;
 use op::{JsonOp, JsonValue};
 use summary::JsonSummary;
 
-const SCHEMA: &str = "isolario.verdict/1";
+const SCHEMA: &str = "isolario.verdict/2";
 
 /// Renders reports as lines of JSON.
 #[derive(Clone, Copy, Debug, Default)]
@@ -194,9 +192,7 @@ struct JsonTiming {
 struct JsonResult<'a> {
     level: &'static str,
     verdict: &'static str,
-    checker: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    searched_because: Option<String>,
+    decided_by: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(flatten)]
@@ -403,8 +399,7 @@ impl<'a> JsonResult<'a> {
         JsonResult {
             level: result.level.name(),
             verdict: result.verdict.name(),
-            checker: result.engine.name(),
-            searched_because: why_searched(names, result.engine),
+            decided_by: result.decided_by.name(),
             reason: why_no_answer(names, &result.verdict),
             findings,
         }
@@ -529,7 +524,7 @@ impl<'a> JsonEdge<'a> {
 #[cfg(test)]
 mod tests {
     use isolario_model::{
-        Aggregate, Decimal, Engine, Findings, Inapplicable, KeyId, Limit, Op, OpId, Predicate,
+        Aggregate, Attempt, Decimal, Findings, Inapplicable, KeyId, Limit, Op, OpId, Predicate,
         Reason, RowInput, TupleParts, Undecided, Witness,
     };
 
@@ -544,7 +539,7 @@ mod tests {
     }
 
     fn result(level: Level, verdict: Verdict) -> LevelResult {
-        LevelResult { level, engine: Engine::Weak, verdict }
+        LevelResult { level, decided_by: Attempt::Rule, verdict }
     }
 
     #[test]
@@ -590,7 +585,7 @@ mod tests {
         Json.failure("h.txt".into(), "line 3: no", &mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "{\"schema\":\"isolario.verdict/1\",\"history\":\"h.txt\",\"error\":\"line 3: no\"}\n"
+            "{\"schema\":\"isolario.verdict/2\",\"history\":\"h.txt\",\"error\":\"line 3: no\"}\n"
         );
     }
 

@@ -15,6 +15,7 @@ mod lost;
 mod naming;
 mod no_answer;
 mod observed;
+mod plan;
 mod promised;
 #[cfg(feature = "html")]
 mod run;
@@ -31,7 +32,8 @@ pub use level::applies_to;
 pub use naming::{
     level_name, other_names, other_names_of, other_names_of_finding, rules_out, title, title_of,
 };
-pub use no_answer::{why_no_answer, why_not_applicable, why_searched};
+pub use no_answer::{why_no_answer, why_not_applicable};
+pub use plan::attempt;
 #[cfg(feature = "html")]
 pub use run::{product, stopped_because, test_name, tested};
 pub use times::{TxnTimes, began, duration, in_time};

@@ -1,7 +1,7 @@
 //! Why there is no answer for a level, or none without search.
 
 use isolario_model::{
-    Engine, Inapplicable, Limit, Op, OpId, SearchParts, SearchProgress, Undecided, Verdict,
+    Inapplicable, Limit, Op, OpId, SearchParts, SearchProgress, Undecided, Verdict,
 };
 
 use crate::names::{Names, counted, grouped};
@@ -24,6 +24,9 @@ fn why_undecided(names: Names<'_>, undecided: &Undecided) -> String {
             format!("no order was found, but the argument for that takes over {bytes} bytes")
         }
         Limit::Steps => "nothing was found within the steps that the search may take".to_owned(),
+        Limit::NotSearched => {
+            "deciding it takes a search that is not made for a history of this kind".to_owned()
+        }
         Limit::Interrupted => "the check was interrupted".to_owned(),
         Limit::NotBegun => "the check was interrupted before its turn came".to_owned(),
         Limit::UnobservedWrite(op) => format!(
@@ -172,16 +175,6 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
         ),
         _ => "the history is of another kind".to_owned(),
     }
-}
-
-/// Why a level took search, where a single write is the reason.
-pub fn why_searched(names: Names<'_>, engine: Engine) -> Option<String> {
-    let Engine::Strong { blind: Some(write) } = engine else { return None };
-    let key = names.key(*names.history().op_keys().get(write.index())?);
-    let txn = names.txn_of(write);
-    Some(format!(
-        "{txn} wrote {key} without having read it, so nothing says which version it replaced"
-    ))
 }
 
 fn ambiguous(

@@ -159,7 +159,7 @@ fn seconds(ms: f64) -> String {
 #[cfg(test)]
 mod tests {
     use isolario_model::{
-        Anomaly, Engine, Evidence, Findings, History, KeyId, LevelResult, Limit, OpId,
+        Anomaly, Attempt, Evidence, Findings, History, KeyId, LevelResult, Limit, OpId,
         PatternResult, Undecided, Verdict, WhiteboxRecord, Witness,
     };
 
@@ -182,7 +182,7 @@ mod tests {
             }
             _ => Verdict::Undecided(Undecided::new(Limit::Steps)),
         };
-        LevelResult { level, engine: Engine::Weak, verdict }
+        LevelResult { level, decided_by: Attempt::Rule, verdict }
     }
 
     fn postgres() -> RunRecord {

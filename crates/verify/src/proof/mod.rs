@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use isolario_model::{
-//!     Batch, Engine, Level, LevelResult, Op, Outcome, TxnEnd, TxnId, TxnSink, TxnStart, Verdict,
+//!     Attempt, Batch, Level, LevelResult, Op, Outcome, TxnEnd, TxnId, TxnSink, TxnStart, Verdict,
 //!     Witness,
 //! };
 //! use isolario_verify::{VerifyOptions, proof};
@@ -23,7 +23,7 @@
 //! let history = batch.build()?;
 //! let result = LevelResult {
 //!     level: Level::Serializable,
-//!     engine: Engine::Strong { blind: None },
+//!     decided_by: Attempt::Search,
 //!     verdict: Verdict::Satisfied(Witness::CommitOrder(vec![TxnId(0), TxnId(1)])),
 //! };
 //! let mut file = Vec::new();
@@ -46,7 +46,9 @@ mod read;
 mod replay;
 mod write;
 
-use isolario_model::{History, KeyAssumptions, LevelResult, PromisedOrder, StatedOrder, StatedSet};
+use isolario_model::{
+    Attempt, History, KeyAssumptions, LevelResult, PromisedOrder, StatedOrder, StatedSet,
+};
 
 pub use digest::{Digest, SessionDigests};
 pub use error::{ProofError, ProofProblem};
@@ -191,4 +193,16 @@ pub fn verify_proof_with(
     let lost = verify_lost(history, &proof.outages, &proof.lost);
     let not_lost = lost.into_iter().map(Result::err).collect();
     Ok(VerifiedProof { proof, refusals, not_lost })
+}
+
+/// The name of the checker that makes an attempt, in a proof file.
+fn checker(attempt: Attempt) -> &'static str {
+    match attempt {
+        Attempt::Linearization => "lin",
+        Attempt::Segments | Attempt::Search => "strong",
+        Attempt::PromisedOrder | Attempt::Certificate | Attempt::Versions | Attempt::Rows => {
+            "versions"
+        }
+        _ => "weak",
+    }
 }

@@ -8,7 +8,7 @@ mod edges;
 use std::collections::BTreeMap;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, EdgeKind, Engine, Evidence, Findings, History, Level, LevelNodes,
+    Anomaly, AnomalyKind, Attempt, Edge, EdgeKind, Evidence, Findings, History, Level, LevelNodes,
     LevelResult, Reason, Verdict, VersionOrder, VisibilityRule,
 };
 use isolario_oracle::random::Case;
@@ -48,7 +48,7 @@ fn claim_cases(level: Level, cycles: Vec<Vec<Edge>>) -> LevelResult {
 
 fn claim_anomaly(level: Level, anomaly: Anomaly) -> LevelResult {
     let verdict = Verdict::Violated(Findings::new(vec![anomaly], false));
-    LevelResult { level, engine: Engine::Strong { blind: None }, verdict }
+    LevelResult { level, decided_by: Attempt::Search, verdict }
 }
 
 /// Per level, how many cycles were accepted.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Engine, EvaluatedVersion, Evidence, ExpectedVersion, Findings,
+    Anomaly, AnomalyKind, Attempt, Edge, EvaluatedVersion, Evidence, ExpectedVersion, Findings,
     History, Inapplicable, KeyAssumption, KeyId, Level, LevelResult, Limit, OpId, Point,
     ReadSource, Reason, Stamp, TxnId, Undecided, Value, Verdict, VersionOrder, Witness,
 };
@@ -21,8 +21,7 @@ impl Forger<'_> {
     }
 
     fn result(&mut self, level: Level) -> LevelResult {
-        use Engine::{Lin, Mini, Strong, Versions, Weak};
-        let engine = self.pick(&[Weak, Mini, Strong { blind: None }, Versions, Lin]);
+        let decided_by = self.pick(&Attempt::ALL);
         let verdict = match self.rng.below(4) {
             0 => Verdict::Satisfied(self.witness()),
             1 => {
@@ -34,7 +33,7 @@ impl Forger<'_> {
             2 => Verdict::Undecided(Undecided::new(self.limit())),
             _ => Verdict::NotApplicable(self.inapplicable()),
         };
-        LevelResult { level, engine, verdict }
+        LevelResult { level, decided_by, verdict }
     }
 
     fn witness(&mut self) -> Witness {
@@ -220,6 +219,7 @@ impl Forger<'_> {
             Limit::Memory(bytes),
             Limit::Argument(bytes),
             Limit::Steps,
+            Limit::NotSearched,
             Limit::Interrupted,
             Limit::NotBegun,
         ])

@@ -1,6 +1,6 @@
 //! Proofs with something changed: refused, or still right.
 
-use isolario_model::{Engine, History, Level, LevelResult, TxnId, Verdict, Witness};
+use isolario_model::{Attempt, History, Level, LevelResult, TxnId, Verdict, Witness};
 use isolario_oracle::history;
 use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::{Answer, satisfies, volume};
@@ -160,7 +160,7 @@ fn the_proof_says_by_how_much_clocks_may_differ() {
     let options = VerifyOptions::default().with_clock_skew(3);
     let order = Witness::CommitOrder(vec![TxnId(1), TxnId(0)]);
     let (level, verdict) = (Level::StrictSerializable, Verdict::Satisfied(order));
-    let result = LevelResult { level, engine: Engine::Mini, verdict };
+    let result = LevelResult { level, decided_by: Attempt::Versions, verdict };
     let file = write(&history, &[result], &options);
     let judge = |file: &str| {
         let verified = proof::verify_proof(&history, file.as_bytes()).expect("well formed");

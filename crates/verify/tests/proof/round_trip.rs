@@ -1,7 +1,7 @@
 //! What is written is read back.
 
 use isolario_model::{Anomaly, AnomalyKind, TxnId, Verdict, Witness};
-use isolario_model::{Edge, Engine, Evidence, Findings, Level, LevelResult, OpId, Reason};
+use isolario_model::{Attempt, Edge, Evidence, Findings, Level, LevelResult, OpId, Reason};
 use isolario_oracle::history;
 use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::volume;
@@ -9,6 +9,19 @@ use isolario_verify::{VerifyOptions, proof};
 
 use crate::forger::Forger;
 use crate::support::{oddly_named, options, proof_of, results, write};
+
+/// A proof names the checker, and of the attempts that a checker makes one is read back.
+fn as_read(attempt: Attempt) -> Attempt {
+    use Attempt::{
+        Certificate, Linearization, PromisedOrder, Rows, Rule, Search, Segments, Versions,
+    };
+    match attempt {
+        Linearization => Linearization,
+        Segments | Search => Search,
+        PromisedOrder | Certificate | Versions | Rows => Versions,
+        _ => Rule,
+    }
+}
 
 #[test]
 fn what_the_checkers_show_is_read_back_and_verified() {
@@ -18,12 +31,7 @@ fn what_the_checkers_show_is_read_back_and_verified() {
         let options = options(case.seed % 4 != 0);
         let mut results = results(&history, &options);
         let file = write(&history, &results, &options);
-        // Why somebody had to search is no part of a proof.
-        for result in &mut results {
-            if let Engine::Strong { blind } = &mut result.engine {
-                *blind = None;
-            }
-        }
+        results.iter_mut().for_each(|result| result.decided_by = as_read(result.decided_by));
         let verified = proof::verify_proof(&history, file.as_bytes()).expect("well formed");
         assert!(verified.is_right(), "{:#?}\n{file}\n{}", verified.refusals, draft);
         assert_eq!(verified.proof.results, results, "{file}");
@@ -37,9 +45,10 @@ fn every_verdict_and_every_reason_is_read_back() {
     let named = oddly_named();
     for seed in 0..volume() / 20 {
         let mut forger = Forger { history: &named, rng: Rng::new(seed) };
-        let (results, options) = (forger.results(), options(seed.is_multiple_of(2)));
+        let (mut results, options) = (forger.results(), options(seed.is_multiple_of(2)));
         let file = write(&named, &results, &options);
         let read = proof::read(&named, file.as_bytes()).expect("well formed");
+        results.iter_mut().for_each(|result| result.decided_by = as_read(result.decided_by));
         assert_eq!(read.results, results, "{file}");
         assert_eq!(read.options, options);
         // Wrong as they are, they are looked at without a panic.
@@ -49,7 +58,7 @@ fn every_verdict_and_every_reason_is_read_back() {
 
 fn satisfied(order: Vec<TxnId>) -> LevelResult {
     let verdict = Verdict::Satisfied(Witness::CommitOrder(order));
-    LevelResult { level: Level::Causal, engine: Engine::Weak, verdict }
+    LevelResult { level: Level::Causal, decided_by: Attempt::Rule, verdict }
 }
 
 #[test]
@@ -85,7 +94,7 @@ fn nested(depth: usize) -> LevelResult {
     let evidence = Evidence::Cycle { edges: vec![edge] };
     let anomalies = vec![Anomaly::new(AnomalyKind::CyclicCo, evidence).at(Level::Causal)];
     let verdict = Verdict::Violated(Findings::new(anomalies, true));
-    LevelResult { level: Level::Causal, engine: Engine::Weak, verdict }
+    LevelResult { level: Level::Causal, decided_by: Attempt::Rule, verdict }
 }
 
 #[test]

@@ -3,15 +3,14 @@
 
 use std::sync::Arc;
 
-use isolario_model::{Batch, Engine, History, Level, LevelResult, VerdictKind};
+use isolario_model::{Attempt, Batch, History, Level, VerdictKind};
 use isolario_oracle::random::Case;
 use isolario_oracle::{history, volume};
 use isolario_sim::{Config, Kind, Plant, Workload, generate, templates};
 
 use crate::CheckOptions;
 use crate::resolved::Resolved;
-use crate::strong::tests::{LEVELS, WINDOWS};
-use crate::strong::{Decided, Steps, check_with};
+use crate::strong::tests::{LEVELS, SEGMENTS, USUAL, WHOLE, decide};
 use crate::weak::Weak;
 
 /// A store that gives a level, and clients that mostly write blindly.
@@ -40,7 +39,7 @@ fn generated(config: &Config) -> History {
 fn resolved<'h>(history: &'h History, options: &CheckOptions) -> Option<Arc<Resolved<'h>>> {
     let resolved = Arc::new(Resolved::new(history, options));
     let weak = Weak::new(Arc::clone(&resolved));
-    let is_right = weak.plain_anomalies().is_empty()
+    let is_right = weak.plain_anomalies(Level::Serializable).is_empty()
         && resolved.dependencies.reads.choices.open.is_some()
         && resolved.order.is_some();
     is_right.then_some(resolved)
@@ -50,16 +49,15 @@ fn resolved<'h>(history: &'h History, options: &CheckOptions) -> Option<Arc<Reso
 /// the verifier agrees.
 fn decided(resolved: &Resolved<'_>, level: Level, options: &CheckOptions) -> (VerdictKind, bool) {
     let history = resolved.dependencies.history;
-    let Decided { verdict, by_windows } = check_with(resolved, level, options, Steps::ALL);
-    let whole = check_with(resolved, level, options, Steps::WHOLE).verdict;
-    assert_eq!(verdict.kind(), whole.kind(), "{level}");
+    let result = decide(resolved, level, options, USUAL);
+    let whole = decide(resolved, level, options, WHOLE);
+    assert_eq!(result.verdict.kind(), whole.verdict.kind(), "{level}");
     let verifier = isolario_verify::VerifyOptions::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew);
-    let result = LevelResult { level, engine: Engine::Strong { blind: None }, verdict };
     isolario_verify::verify(history, &result, &verifier)
         .unwrap_or_else(|refusal| panic!("{level}: {refusal}"));
-    (result.verdict.kind(), by_windows)
+    (result.verdict.kind(), result.decided_by == Attempt::Segments)
 }
 
 #[test]
@@ -97,10 +95,11 @@ fn most_small_histories_are_decided_in_windows_of_any_width() {
         let options = CheckOptions::default();
         let Some(resolved) = resolved(&history, &options) else { continue };
         for level in LEVELS {
-            let Decided { verdict, by_windows } = check_with(&resolved, level, &options, WINDOWS);
+            let result = decide(&resolved, level, &options, SEGMENTS);
+            let by_windows = result.decided_by == Attempt::Segments;
             all += 1;
-            satisfied += usize::from(by_windows && verdict.is_satisfied());
-            violated += usize::from(by_windows && verdict.is_violated());
+            satisfied += usize::from(by_windows && result.verdict.is_satisfied());
+            violated += usize::from(by_windows && result.verdict.is_violated());
         }
     }
     assert!(10 * (satisfied + violated) > 9 * all, "{satisfied} and {violated} of {all}");
@@ -112,8 +111,8 @@ fn by_windows(text: &str, level: Level) -> (bool, bool) {
     let history = history(text);
     let options = CheckOptions::default();
     let resolved = Resolved::new(&history, &options);
-    let Decided { verdict, by_windows } = check_with(&resolved, level, &options, Steps::ALL);
-    (verdict.is_satisfied(), by_windows)
+    let result = decide(&resolved, level, &options, USUAL);
+    (result.verdict.is_satisfied(), result.decided_by == Attempt::Segments)
 }
 
 /// Transactions of one session, each of which read what the one before it wrote.

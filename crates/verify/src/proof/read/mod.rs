@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isolario_model::{
-    Anomaly, Engine, Findings, History, Inapplicable, KeyAssumption, KeyAssumptions, Level,
+    Anomaly, Attempt, Findings, History, Inapplicable, KeyAssumption, KeyAssumptions, Level,
     LevelResult, Limit, Point, ReadSource, TxnId, Undecided, Verdict, Witness,
 };
 
@@ -232,7 +232,7 @@ impl<'l, 'h> Sections<'l, 'h> {
             let reader = EvidenceReader { refer: &self.refer };
             self.anomalies.push(reader.anomaly(line)?);
         }
-        let sections: Vec<(Level, Engine, Claim)> =
+        let sections: Vec<(Level, Attempt, Claim)> =
             levels.iter().map(|level| self.section(*level)).collect::<Result<_, _>>()?;
         let lost = self.lost(lost)?;
         self.lines.finish()?;
@@ -259,13 +259,13 @@ impl<'l, 'h> Sections<'l, 'h> {
         Ok(all)
     }
 
-    fn section(&mut self, expected: Level) -> Result<(Level, Engine, Claim), ProofError> {
+    fn section(&mut self, expected: Level) -> Result<(Level, Attempt, Claim), ProofError> {
         let expected_line = format!("the section of {expected}");
         let mut fields = self.lines.next(&expected_line)?.object()?;
         let level = fields
             .take("level")?
             .one_of(&expected_line, |name| (name == expected.name()).then_some(expected))?;
-        let engine = fields.take("checker")?.one_of("the name of a checker", find_engine)?;
+        let attempt = fields.take("checker")?.one_of("the name of a checker", attempt_of)?;
         let verdict = fields.take("verdict")?;
         let claim = match verdict.string()?.as_str() {
             "satisfied" => Claim::Verdict(Verdict::Satisfied(self.witness(fields)?)),
@@ -277,7 +277,7 @@ impl<'l, 'h> Sections<'l, 'h> {
                 return Err(verdict.expected(words));
             }
         };
-        Ok((level, engine, claim))
+        Ok((level, attempt, claim))
     }
 
     fn witness(&mut self, mut fields: Fields<'l>) -> Result<Witness, ProofError> {
@@ -420,6 +420,7 @@ impl<'l, 'h> Sections<'l, 'h> {
             "memory" => Limit::Memory(fields.take("bytes")?.unsigned()?),
             "argument" => Limit::Argument(fields.take("bytes")?.unsigned()?),
             "steps" => Limit::Steps,
+            "not-searched" => Limit::NotSearched,
             "interrupted" => Limit::Interrupted,
             "not-begun" => Limit::NotBegun,
             "unobserved-write" => Limit::UnobservedWrite(self.refer.op(fields.take("op")?)?),
@@ -432,7 +433,10 @@ impl<'l, 'h> Sections<'l, 'h> {
 
 /// Puts anomalies and what points to them together. An anomaly rules out the levels whose sections
 /// point to it.
-fn results(mut anomalies: Vec<Anomaly>, sections: Vec<(Level, Engine, Claim)>) -> Vec<LevelResult> {
+fn results(
+    mut anomalies: Vec<Anomaly>,
+    sections: Vec<(Level, Attempt, Claim)>,
+) -> Vec<LevelResult> {
     for (level, _, claim) in &sections {
         if let Claim::Violated { places, .. } = claim {
             for place in places {
@@ -441,7 +445,7 @@ fn results(mut anomalies: Vec<Anomaly>, sections: Vec<(Level, Engine, Claim)>) -
         }
     }
     let shared: Vec<Arc<Anomaly>> = anomalies.into_iter().map(Arc::new).collect();
-    let result = |(level, engine, claim)| {
+    let result = |(level, decided_by, claim)| {
         let verdict = match claim {
             Claim::Verdict(verdict) => verdict,
             Claim::Violated { places, total, exact } => {
@@ -449,16 +453,20 @@ fn results(mut anomalies: Vec<Anomaly>, sections: Vec<(Level, Engine, Claim)>) -
                 Verdict::Violated(Findings { anomalies, total, exact })
             }
         };
-        LevelResult { level, engine, verdict }
+        LevelResult { level, decided_by, verdict }
     };
     sections.into_iter().map(result).collect()
 }
 
-fn find_engine(name: &str) -> Option<Engine> {
-    use Engine::{Lin, Mini, Strong, Versions, Weak};
-    [Weak, Mini, Strong { blind: None }, Versions, Lin]
-        .into_iter()
-        .find(|engine| engine.name() == name)
+/// An attempt that the checker of this name makes.
+fn attempt_of(checker: &str) -> Option<Attempt> {
+    Some(match checker {
+        "weak" => Attempt::Rule,
+        "mini" | "versions" => Attempt::Versions,
+        "strong" => Attempt::Search,
+        "lin" => Attempt::Linearization,
+        _ => return None,
+    })
 }
 
 /// A moment of a transaction: an object of one field.

@@ -245,10 +245,10 @@ struct Section<'r> {
 
 impl Serialize for Named<'_, Section<'_>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let LevelResult { level, engine, verdict } = self.item.result;
+        let LevelResult { level, decided_by, verdict } = self.item.result;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("level", level.name())?;
-        map.serialize_entry("checker", engine.name())?;
+        map.serialize_entry("checker", super::checker(*decided_by))?;
         map.serialize_entry("verdict", verdict.name())?;
         match verdict {
             Verdict::Satisfied(witness) => put_witness(witness, &mut map)?,
@@ -306,6 +306,7 @@ impl Named<'_, Limit> {
                 map.serialize_entry("bytes", &bytes)
             }
             Limit::Steps => map.serialize_entry("limit", "steps"),
+            Limit::NotSearched => map.serialize_entry("limit", "not-searched"),
             Limit::Interrupted => map.serialize_entry("limit", "interrupted"),
             Limit::NotBegun => map.serialize_entry("limit", "not-begun"),
             Limit::UnobservedWrite(op) => {

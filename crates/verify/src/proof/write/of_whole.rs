@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Anomalies, Header, PER_LINE, Section, write_line};
 use crate::VerifyOptions;
-use crate::proof::Digest;
+use crate::proof::{Digest, checker};
 use crate::proof::names::{Names, POSITION, PartPositionsRef};
 
 /// What is known of a history that is not in memory.
@@ -95,8 +95,8 @@ fn write_order(
 ) -> io::Result<()> {
     let StreamedOrder { in_points, count, points: moments } = order;
     let (witness, field) = if in_points { ("points", "points") } else { ("commit-order", "order") };
-    let LevelResult { level, engine, verdict } = result;
-    let (level, checker, verdict) = (level.name(), engine.name(), verdict.name());
+    let LevelResult { level, decided_by, verdict } = result;
+    let (level, checker, verdict) = (level.name(), checker(*decided_by), verdict.name());
     write_line(&Satisfied { level, checker, verdict, witness, count }, out)?;
     let mut on_line = 0;
     for moment in moments {
