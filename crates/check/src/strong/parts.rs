@@ -263,7 +263,7 @@ mod tests {
         let reach = Reach::new(&chains, &graph, &order, &|| false);
         let pruned = Pruned::new(&problem);
         let parts = parts(&problem, &pruned, (&graph, &order), &chains, &reach);
-        let limits = Limits::new(&options, Level::Serializable);
+        let limits = Limits::new(&options, Level::Serializable, std::time::Instant::now());
         let Solved::Orders(orders) =
             solve_parts(&problem, &pruned, (&graph, &order), &parts, &limits)
         else {

@@ -12,7 +12,7 @@ use isolario::model::{
 use isolario::report::sentences::{self, test_name};
 use isolario::report::{
     HistoryName, Provenance, Renderer, Report, RequestedLevels, StatedOrderEffect, Summary, Timing,
-    deciding, grouped, overall_of_patterns, shell_word,
+    deciding, overall_of_patterns, shell_word,
 };
 use isolario::run::{
     Ask, LostCommits, Shrinking, examine_own_word_again, examine_with, peak_rss_bytes,

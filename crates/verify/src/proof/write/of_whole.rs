@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::{Anomalies, Header, PER_LINE, Section, write_line};
 use crate::VerifyOptions;
-use crate::proof::{Digest, checker};
 use crate::proof::names::{Names, POSITION, PartPositionsRef};
+use crate::proof::{Digest, checker};
 
 /// What is known of a history that is not in memory.
 #[derive(Clone, Copy, Debug)]
