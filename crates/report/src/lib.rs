@@ -5,13 +5,13 @@
 //! and [`Github`] for CI. Renderers know nothing of checkers, and take every sentence from [`sentences`].
 //!
 //! ```
-//! use isolario_model::{Batch, Engine, Level, LevelResult, Verdict, Witness};
+//! use isolario_model::{Attempt, Batch, Level, LevelResult, Verdict, Witness};
 //! use isolario_report::{Human, Renderer, Report};
 //!
 //! let history = Batch::new().build()?;
 //! let results = [LevelResult {
 //!     level: Level::ReadCommitted,
-//!     engine: Engine::Weak,
+//!     decided_by: Attempt::Rule,
 //!     verdict: Verdict::Satisfied(Witness::Empty),
 //! }];
 //! let mut out = Vec::new();

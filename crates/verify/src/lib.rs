@@ -6,7 +6,10 @@
 //! `proof`, the module of that name is the file in which verdicts and their evidence travel.
 //!
 //! ```
-//! use isolario_model::{//!, //!     Batch, //!     Verdict, Attempt, Level, LevelResult, Op, Outcome, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef, Witness};
+//! use isolario_model::{
+//!     Attempt, Batch, Level, LevelResult, Op, Outcome, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef,
+//!     Verdict, Witness,
+//! };
 //! use isolario_verify::{VerifyOptions, verify};
 //!
 //! let mut batch = Batch::new();
