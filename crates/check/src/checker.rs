@@ -11,11 +11,10 @@ use rustc_hash::FxHashSet;
 use crate::CheckOptions;
 use crate::certificate::Certificate;
 use crate::findings;
-use crate::mini::Mini;
 use crate::plan::Conclusion;
 use crate::resolved::{BlindWrite, MetRows, RESOLVED, Resolved, first_outside};
 use crate::serial::{self, Serial};
-use crate::versions::Ordered;
+use crate::versions::{Ordered, ReadModifyWrites};
 use crate::weak::Weak;
 
 /// A history that can be asked about levels and anomalies.
@@ -55,7 +54,7 @@ pub struct Checker<'h> {
 pub(crate) struct Engines<'h> {
     pub(crate) resolved: Arc<Resolved<'h>>,
     pub(crate) weak: Weak<'h>,
-    mini: OnceLock<Result<Mini<'h>, BlindWrite>>,
+    replaced: OnceLock<Result<ReadModifyWrites<'h>, BlindWrite>>,
     ordered: OnceLock<Ordered<'h>>,
     /// The witness of a level stronger than the weak ones, if one was searched for and found.
     pub(crate) stronger: OnceLock<Option<Witness>>,
@@ -65,17 +64,17 @@ impl<'h> Engines<'h> {
     fn new(resolved: Resolved<'h>) -> Self {
         let resolved = Arc::new(resolved);
         let weak = Weak::new(Arc::clone(&resolved));
-        let (mini, ordered, stronger) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Engines { resolved, weak, mini, ordered, stronger }
+        let (replaced, ordered, stronger) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Engines { resolved, weak, replaced, ordered, stronger }
     }
 
     pub(crate) fn ordered(&self, options: &CheckOptions) -> &Ordered<'h> {
         self.ordered.get_or_init(|| Ordered::new(Arc::clone(&self.resolved), options))
     }
 
-    pub(crate) fn mini(&self, options: &CheckOptions) -> Result<&Mini<'h>, &BlindWrite> {
-        let new = || Mini::new(Arc::clone(&self.resolved), options);
-        self.mini.get_or_init(new).as_ref()
+    pub(crate) fn replaced(&self) -> Result<&ReadModifyWrites<'h>, &BlindWrite> {
+        let new = || ReadModifyWrites::new(Arc::clone(&self.resolved));
+        self.replaced.get_or_init(new).as_ref()
     }
 
     /// One read of a list by each transaction of unknown outcome that has one and from which another

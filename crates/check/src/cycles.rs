@@ -9,6 +9,57 @@ use isolario_model::{
 };
 
 use crate::graph::{Closing, InTime, Moments, RealTime, components, shortest_closed};
+use crate::resolved::Resolved;
+
+/// What explains the edges of a cycle of transactions.
+pub(crate) trait Reasons<'h> {
+    fn resolved(&self) -> &Resolved<'h>;
+
+    /// Why a transaction comes before another one that waited for it: session order, a read or an overwrite.
+    fn dependency(&self, from: TxnId, to: TxnId) -> Option<Edge>;
+
+    /// Why a transaction comes before another one that overwrote what it had read.
+    fn anti_dependency(&self, _reader: TxnId, _writer: TxnId) -> Option<Edge> {
+        None
+    }
+
+    /// A shortest cycle of each component of a graph, the clearest by name among several.
+    fn cycles<G: Moments>(&self, level: Level, graph: &G) -> Vec<Anomaly> {
+        let resolved = self.resolved();
+        let had_finished = |before, after| resolved.precedes(before, after);
+        let time = level.shape().real_time.then(|| resolved.real_time());
+        let timing = time.map(|time| Timing { time, had_finished: &had_finished });
+        // What edges are bundled in is no moment of a transaction.
+        let is_moment =
+            |node: &&u32| graph.begins(**node).is_some() || graph.ends(**node).is_some();
+        let edges = |cycle: &[u32]| {
+            let moments = cycle.iter().filter(is_moment);
+            let next = moments.clone().cycle().skip(1);
+            moments.zip(next).filter_map(|(from, to)| self.edge(graph, *from, *to)).collect()
+        };
+        shortest_of_each(level, graph, timing.as_ref(), edges)
+    }
+
+    /// The edge from one node to another: the simplest of those that may be there. None from the
+    /// start of a transaction to its own commit.
+    fn edge<G: Moments>(&self, graph: &G, from: u32, to: u32) -> Option<Edge> {
+        // What leaves a commit waited for it; what leaves a start overtook it.
+        let waited = graph.ends(from).zip(graph.begins(to));
+        if let Some(edge) = waited.and_then(|(before, after)| self.dependency(before, after)) {
+            return Some(edge);
+        }
+        if let Some((reader, writer)) = graph.begins(from).zip(graph.ends(to))
+            && reader != writer
+            && let Some(edge) = self.anti_dependency(reader, writer)
+        {
+            return Some(edge);
+        }
+        let (from, to) = waited?;
+        let history = self.resolved().dependencies.history;
+        let (finish, start) = history.finish(from).zip(history.start(to))?;
+        Some(Edge { from, to, reason: Reason::RealTime { finish, start } })
+    }
+}
 
 /// Real time, where it counts.
 pub(crate) struct Timing<'a> {

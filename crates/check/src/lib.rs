@@ -30,7 +30,6 @@ mod findings;
 mod follow;
 mod graph;
 mod lin;
-mod mini;
 mod minimal;
 mod plan;
 mod predicates;

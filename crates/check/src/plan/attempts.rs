@@ -12,11 +12,10 @@ use isolario_model::{
 use super::{Conclusion, HistoryView};
 use crate::certificate::Certificate;
 use crate::checker::Engines;
-use crate::mini::Mini;
 use crate::minimal::minimal;
 use crate::resolved::{Resolved, first_outside};
 use crate::strong::Steps;
-use crate::versions::{self, Uncommitted};
+use crate::versions::{self, ReadModifyWrites, Uncommitted};
 use crate::weak::Weak;
 use crate::weak::chosen::{self, Decider};
 use crate::{CheckOptions, Checker, lin, replay, strong};
@@ -186,9 +185,8 @@ impl<'h> Checker<'h> {
         let Some(open) = choices.open.as_ref().filter(|_| can_choose) else {
             return reason.into();
         };
-        let skew = self.options.clock_skew;
         let check = |resolved: &Arc<Resolved<'h>>| match level {
-            Level::StrongAdyaReadCommitted => versions::check_committed(resolved, skew, Vec::new()),
+            Level::StrongAdyaReadCommitted => versions::check_committed(resolved, Vec::new()),
             _ => Weak::new(Arc::clone(resolved)).check(level),
         };
         let stronger = |time| match level {
@@ -222,8 +220,7 @@ impl<'h> Checker<'h> {
             wrong.extend_from_slice(&reads.from_later);
         }
         wrong.extend_from_slice(engines.weak.wrong_versions());
-        let skew = self.options.clock_skew;
-        let conclusion = versions::check_committed(&engines.resolved, skew, wrong);
+        let conclusion = versions::check_committed(&engines.resolved, wrong);
         if conclusion.holds() && reads.choices.refusal.is_some() {
             return Conclusion::Open;
         }
@@ -273,8 +270,8 @@ impl<'h> Checker<'h> {
         if by_versions {
             return self.in_fewer_words(level, engines.ordered(&self.options).check(level));
         }
-        match engines.mini(&self.options) {
-            Ok(mini) if !self.options.asks_for_orders() => mini.check(level),
+        match engines.replaced() {
+            Ok(replaced) if !self.options.asks_for_orders() => replaced.check(level),
             _ => Conclusion::Pass,
         }
     }
@@ -305,7 +302,7 @@ impl<'h> Checker<'h> {
     fn is_serial(&self, engines: &Engines<'h>) -> bool {
         engines.resolved.dependencies.reads.choices.refusal.is_none()
             && engines.weak.wrong_versions().is_empty()
-            && engines.ordered(&self.options).serial_order().is_some()
+            && engines.ordered(&self.options).is_serial()
     }
 
     /// Whether rows that come back after a delete make a difference to a level.
@@ -323,8 +320,8 @@ impl<'h> Checker<'h> {
     /// they saw. Not where a delete may lie between the two: then they wrote different rows.
     fn lost_updates(&self, engines: &Engines<'h>, level: Level) -> Vec<Anomaly> {
         let is_forbidden = AnomalyKind::LostUpdate.forbidden_at(level);
-        let mini = engines.mini(&self.options).ok().filter(|_| is_forbidden);
-        let mut lost = mini.map(Mini::lost_updates).unwrap_or_default();
+        let replaced = engines.replaced().ok().filter(|_| is_forbidden);
+        let mut lost = replaced.map(ReadModifyWrites::lost_updates).unwrap_or_default();
         if self.may_come_back(level) {
             lost.retain(|anomaly| {
                 let key = anomaly.evidence.edges().iter().find_map(|edge| edge.reason.key());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use isolario_model::{Edge, History, OpId, OpKind, Outcome, Reason, TxnId};
 use rayon::prelude::*;
 
-use super::{Reads, Source, writes};
+use super::{Reads, Source, VersionEdge, writes};
 use crate::blocks::{self, Block};
 use crate::graph::{InEdges, Order};
 
@@ -118,6 +118,12 @@ impl<'a> Dependencies<'a> {
             return Some(Edge { from, to, reason: Reason::Session });
         }
         Some(self.read_edge(from, to, self.first_read_from(to, from)?))
+    }
+
+    /// The same, or the edge of an order of versions that is shown or stated.
+    pub(crate) fn plain_edge(&self, from: TxnId, to: TxnId) -> Option<Edge> {
+        let of_versions = || self.reads.order_of(from, to).next().map(VersionEdge::edge);
+        self.edge(from, to).or_else(of_versions)
     }
 
     /// The edge that a read of `to` from `from` makes.

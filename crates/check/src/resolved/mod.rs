@@ -47,7 +47,9 @@ pub(crate) use versions::{KnownBy, Reader, Version, VersionEdge, Versions, state
 pub(crate) use write_sets::{KeySet, WriteSets, filter_bit};
 
 use crate::CheckOptions;
-use crate::graph::{Order, RealTime};
+use crate::graph::{
+    InTime, Moments, Order, RealTime, agrees, commit_of, precedes, start_of, topological_order,
+};
 
 /// Versions that the problems of several levels are about.
 pub(crate) type SharedVersions = Arc<Versions>;
@@ -145,6 +147,46 @@ impl<'h> Resolved<'h> {
     pub(crate) fn versions(&self) -> SharedVersions {
         let versions = self.versions.get_or_init(|| Versions::new(&self.dependencies).into());
         Arc::clone(versions)
+    }
+
+    /// Whether a transaction had finished before another started, however the clocks may differ.
+    pub(crate) fn precedes(&self, before: TxnId, after: TxnId) -> bool {
+        precedes(self.dependencies.history, self.clock_skew, before, after)
+    }
+
+    /// Whether an order of transactions agrees with real time.
+    pub(crate) fn agrees(&self, order: &[u32]) -> bool {
+        agrees(self.dependencies.history, self.clock_skew, order)
+    }
+
+    /// An order of the nodes of a graph that begins with a guess, and agrees with real time if that counts; none
+    /// if they have a cycle.
+    pub(crate) fn order_of<G: Moments>(
+        &self,
+        graph: &G,
+        guess: Vec<u32>,
+        in_time: bool,
+    ) -> Option<Vec<u32>> {
+        if !in_time {
+            return topological_order(graph, &guess);
+        }
+        let timed = InTime { graph, time: self.real_time() };
+        let mut order = topological_order(&timed, &timed.and_helpers(guess))?;
+        order.retain(|node| timed.is_own(*node));
+        Some(order)
+    }
+
+    /// The guess at the order of commits, with the start of each transaction just before its commit.
+    pub(crate) fn guessed_moments(&self) -> Vec<u32> {
+        let commits = self.guess.commits.iter();
+        commits.flat_map(|txn| [start_of(*txn), commit_of(*txn)]).collect()
+    }
+
+    /// The transactions of an order that are kept.
+    pub(crate) fn kept(&self, order: &[u32]) -> impl Iterator<Item = TxnId> {
+        let Dependencies { history, reads, .. } = &self.dependencies;
+        let nodes = order.iter().filter(|node| (**node as usize) < history.txn_count());
+        nodes.map(|txn| TxnId(*txn)).filter(|txn| reads.is_kept(*txn))
     }
 
     /// Real time, as far as the clocks allow to tell.

@@ -2,7 +2,7 @@
 
 use isolario_model::{Edge, TxnId};
 
-use super::{Dependencies, VersionEdge};
+use super::Dependencies;
 use crate::graph::{InEdges, Moments, Rows};
 
 /// The inferred edges, and those that lists show, by the transaction they lead into. Reasons are
@@ -50,9 +50,7 @@ impl Saturated<'_> {
 
     /// The edge between two transactions that needs no rule: session order, a read, or a list.
     pub(crate) fn plain_edge(&self, from: TxnId, to: TxnId) -> Option<Edge> {
-        self.dependencies
-            .edge(from, to)
-            .or_else(|| self.dependencies.reads.order_of(from, to).next().map(VersionEdge::edge))
+        self.dependencies.plain_edge(from, to)
     }
 }
 

@@ -1,13 +1,12 @@
 //! What is wrong, as cycles with reasons.
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, KeyId, Level, OpId, Reason, TxnId, VersionOrder,
+    Anomaly, AnomalyKind, Edge, Evidence, KeyId, OpId, Reason, TxnId, VersionOrder,
 };
 
 use super::Ordered;
-use crate::cycles;
-use crate::graph::Moments;
-use crate::resolved::{Divergence, Reader, Source, Version};
+use crate::cycles::Reasons;
+use crate::resolved::{Divergence, Reader, Resolved, Source, Version};
 
 impl Ordered<'_> {
     /// One lost update per version that several transactions overwrote which had read it.
@@ -28,69 +27,6 @@ impl Ordered<'_> {
         };
         let edges = vec![edge(first, second), edge(second, first)];
         Anomaly::new(AnomalyKind::LostUpdate, Evidence::Cycle { edges })
-    }
-
-    /// A shortest cycle of each component, the clearest by name among several.
-    pub(super) fn cycles<G: Moments>(&self, level: Level, graph: &G) -> Vec<Anomaly> {
-        let had_finished = |before, after| self.had_finished(before, after);
-        let time = level.shape().real_time.then(|| self.resolved.real_time());
-        let timing = time.map(|time| cycles::Timing { time, had_finished: &had_finished });
-        cycles::shortest_of_each(level, graph, timing.as_ref(), |nodes| self.edges(graph, nodes))
-    }
-
-    /// The edges between the transactions of a cycle of moments.
-    fn edges<G: Moments>(&self, graph: &G, cycle: &[u32]) -> Vec<Edge> {
-        // What edges are bundled in is no moment of a transaction.
-        let is_moment =
-            |node: &&u32| graph.begins(**node).is_some() || graph.ends(**node).is_some();
-        let moments = cycle.iter().filter(is_moment);
-        let next = moments.clone().cycle().skip(1);
-        moments.zip(next).filter_map(|(from, to)| self.edge(graph, *from, *to)).collect()
-    }
-
-    /// The edge from one node to another: the simplest of those that may be there. None from the
-    /// start of a transaction to its own commit.
-    fn edge<G: Moments>(&self, graph: &G, from: u32, to: u32) -> Option<Edge> {
-        // What leaves a commit waited for it; what leaves a start overtook it.
-        let waited = graph.ends(from).zip(graph.begins(to));
-        if let Some(edge) = waited.and_then(|(before, after)| self.dependency(before, after)) {
-            return Some(edge);
-        }
-        if let Some((reader, writer)) = graph.begins(from).zip(graph.ends(to))
-            && let Some(edge) = self.anti_dependency(reader, writer)
-        {
-            return Some(edge);
-        }
-        let (from, to) = waited?;
-        let history = self.dependencies().history;
-        let (finish, start) = history.finish(from).zip(history.start(to))?;
-        Some(Edge { from, to, reason: Reason::RealTime { finish, start } })
-    }
-
-    /// Session order, a read or an overwrite.
-    pub(super) fn dependency(&self, from: TxnId, to: TxnId) -> Option<Edge> {
-        let read = self.dependencies().edge(from, to);
-        read.or_else(|| {
-            let (key, known) = self.written(to).find_map(|(key, after)| {
-                let before = self.orders.versions.version(key, from)?;
-                Some((key, self.known(key, Some(before), after)?))
-            })?;
-            Some(Edge { from, to, reason: Reason::Overwrite { key, known } })
-        })
-    }
-
-    /// That a transaction read a version which another one overwrote.
-    pub(super) fn anti_dependency(&self, from: TxnId, to: TxnId) -> Option<Edge> {
-        if from == to {
-            return None;
-        }
-        self.written(to).find_map(|(key, after)| {
-            let (read, version) = self.read_of(from, key)?;
-            let known = self.known(key, version, after)?;
-            let writer = version.map_or(TxnId::INIT, |v| self.orders.versions.writer(v));
-            let reason = Reason::AntiDependency { key, read, writer, known };
-            Some(Edge { from, to, reason })
-        })
     }
 
     /// The versions that a transaction wrote; may name one more than once.
@@ -156,5 +92,31 @@ impl Ordered<'_> {
         let back = Edge { from: other, to: leader, reason: assumed };
         let missed = missed.map(|reason| Edge { from: leader, to: other, reason });
         std::iter::once(back).chain(missed).collect()
+    }
+}
+
+impl<'h> Reasons<'h> for Ordered<'h> {
+    fn resolved(&self) -> &Resolved<'h> {
+        &self.resolved
+    }
+
+    fn dependency(&self, from: TxnId, to: TxnId) -> Option<Edge> {
+        self.dependencies().edge(from, to).or_else(|| {
+            let (key, known) = self.written(to).find_map(|(key, after)| {
+                let before = self.orders.versions.version(key, from)?;
+                Some((key, self.known(key, Some(before), after)?))
+            })?;
+            Some(Edge { from, to, reason: Reason::Overwrite { key, known } })
+        })
+    }
+
+    fn anti_dependency(&self, from: TxnId, to: TxnId) -> Option<Edge> {
+        self.written(to).find_map(|(key, after)| {
+            let (read, version) = self.read_of(from, key)?;
+            let known = self.known(key, version, after)?;
+            let writer = version.map_or(TxnId::INIT, |v| self.orders.versions.writer(v));
+            let reason = Reason::AntiDependency { key, read, writer, known };
+            Some(Edge { from, to, reason })
+        })
     }
 }

@@ -13,8 +13,8 @@ use std::time::Instant;
 
 use isolario_model::{Anomaly, Edge, KeyId, Level, Limit, Reason, TxnId, VersionOrder};
 
-use super::Ordered;
-use crate::cycles;
+use super::{KnownVersions, Ordered};
+use crate::cycles::{self, Reasons};
 use crate::graph::{
     BUDGET, InEdges, Rows, Search, Subgraph, components, leading_back, places, shortest_cycle,
     topological_order,
@@ -44,13 +44,13 @@ impl Ordered<'_> {
     /// Decides the level.
     pub(super) fn parallel(&self) -> Conclusion {
         if let Some(order) = self.serial_order() {
-            return Conclusion::serial(LEVEL, self.kept(order));
+            return Conclusion::serial(LEVEL, self.resolved.kept(order));
         }
         let known = self.known_cycles();
         if known.is_empty() && self.orders.divergences().is_empty() {
             return self.try_cases();
         }
-        self.violated(known)
+        self.violated_by(known)
     }
 
     /// The cycles of what is known, whatever the order of the tails.
@@ -147,7 +147,9 @@ impl Ordered<'_> {
         let mut cases: Vec<Vec<Assumed>> = vec![Vec::new()];
         while let Some(case) = cases.pop() {
             match self.case(&case) {
-                Ending::Order(order) => return Conclusion::serial(LEVEL, self.kept(&order)),
+                Ending::Order(order) => {
+                    return Conclusion::serial(LEVEL, self.resolved.kept(&order));
+                }
                 Ending::Cycle(cycle, chosen) => {
                     cycles.push(cycle);
                     for (at, wrong) in chosen.iter().enumerate() {

@@ -9,43 +9,39 @@
 //! here. Else the tails are tried in the order in which the other edges let them commit. If that does
 //! not do, the general solver decides.
 
-use isolario_model::{KeyId, Level, TxnId, Witness};
+use isolario_model::{KeyId, Level, TxnId};
 
-use super::Ordered;
-use crate::graph::{
-    InEdges, Moments, Split, commit_of, places, points, start_of, topological_order,
-};
+use super::{KnownVersions, Ordered};
+use crate::graph::{Split, commit_of, places};
 use crate::plan::Conclusion;
 use crate::resolved::{Inferred, Saturated, TailRule};
 
 impl Ordered<'_> {
     /// Decides snapshot isolation, plain or strong; prefix only where a serial order satisfies it.
     pub(super) fn snapshots(&self, level: Level) -> Conclusion {
-        let shape = level.shape();
-        let in_time = shape.real_time;
-        if let Some(order) = self.serial_order().filter(|order| self.holds(order, in_time)) {
-            return Conclusion::serial(level, self.kept(order));
-        }
-        if !shape.exclusive_writers {
-            return Conclusion::Pass;
-        }
+        self.by_serial_order(level).or(|| match level.shape().exclusive_writers {
+            true => self.on_snapshots(level),
+            false => Conclusion::Pass,
+        })
+    }
+
+    fn on_snapshots(&self, level: Level) -> Conclusion {
+        let in_time = level.shape().real_time;
         let waits =
             Saturated { dependencies: self.dependencies(), inferred: &self.led().depending };
         let txns = self.dependencies().history.txn_count();
         let missed = self.orders.anti_dependencies(TailRule::With).collect();
         let overtaken = Inferred::new(txns, &[missed]);
         let graph = Split { waits: &waits, overtaken: &overtaken };
-        let Some(order) = self.moments(&graph, in_time) else {
-            return self.violated(self.cycles(level, &graph));
-        };
-        let order = match self.orders.has_tails() {
-            true => self.with_tails(&order, &overtaken, in_time),
-            false => Some(order),
-        };
-        let is_kept = |txn| self.dependencies().reads.is_kept(txn);
-        order.map_or(Conclusion::Pass, |order| {
-            Conclusion::Holds(Witness::Points(points(&order, is_kept)))
-        })
+        let guess = self.resolved.guessed_moments();
+        match self.resolved.order_of(&graph, guess, in_time) {
+            None => self.violated(level, &graph),
+            Some(order) if !self.orders.has_tails() => self.holds_in(&order),
+            Some(order) => {
+                let order = self.with_tails(&order, &overtaken, in_time);
+                order.map_or(Conclusion::Pass, |order| self.holds_in(&order))
+            }
+        }
     }
 
     /// With the tails in the order of their commits, if that leaves no cycle.
@@ -56,18 +52,8 @@ impl Ordered<'_> {
         let txns = self.dependencies().history.txn_count();
         let inferred = Inferred::new(txns, &[edges]);
         let waits = Saturated { dependencies: self.dependencies(), inferred: &inferred };
-        self.moments(&Split { waits: &waits, overtaken }, in_time)
-    }
-
-    /// A topological order of a graph of moments, if there is one.
-    fn moments<G: Moments + InEdges>(&self, graph: &G, in_time: bool) -> Option<Vec<u32>> {
-        let commits = &self.resolved.guess.commits;
-        let guess: Vec<u32> =
-            commits.iter().flat_map(|txn| [start_of(*txn), commit_of(*txn)]).collect();
-        match in_time {
-            true => self.order_in_time(graph, guess),
-            false => topological_order(graph, &guess),
-        }
+        let graph = Split { waits: &waits, overtaken };
+        self.resolved.order_of(&graph, self.resolved.guessed_moments(), in_time)
     }
 
     /// Tells the neighbours in an order of each tail.

@@ -17,7 +17,7 @@ mod lists;
 
 use isolario_model::{
     Anomaly, Edge, Findings, History, Inapplicable, KeyId, Level, OpId, OpKind, Outcome, Reason,
-    TxnId, Witness,
+    TxnId,
 };
 use rayon::slice::ParallelSliceMut;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -25,8 +25,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use contradicted::drop_contradicted;
 
 use crate::CheckOptions;
-use crate::cycles;
-use crate::graph::{InEdges, InTime, Moments, precedes, topological_order};
+use crate::cycles::Reasons;
+use crate::graph::{InEdges, Moments};
 use crate::plan::Conclusion;
 use crate::resolved::{
     Dependencies, Inferred, KnownBy, Resolved, Source, VersionEdge, guaranteed, stated, writes,
@@ -71,7 +71,6 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
     /// Decides the level, with real time or without.
     pub(crate) fn check(mut self, level: Level) -> Conclusion {
         let in_time = level.shape().real_time;
-        let history = self.history();
         if let Some(reason) = self.ambiguous.take() {
             return reason.into();
         }
@@ -92,10 +91,8 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
         if self.has_blind_write() {
             return Inapplicable::NoVersionOrder.into();
         }
-        let txns = order.unwrap_or_default().into_iter();
-        let txns = txns.filter(|node| (*node as usize) < history.txn_count()).map(TxnId);
-        let committed = txns.filter(|txn| self.is_committed(*txn)).collect();
-        Conclusion::Holds(Witness::CommitOrder(committed))
+        let txns = order.unwrap_or_default().into_iter().map(TxnId);
+        Conclusion::serial(level, txns.filter(|txn| self.is_committed(*txn)))
     }
 
     fn inferred(&self) -> Inferred {
@@ -109,15 +106,8 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
 
     /// An order of transactions in which all overwrites lead forward, if there is one.
     fn order(&self, in_time: bool, inferred: &Inferred) -> Option<Vec<u32>> {
-        let graph = self.graph(inferred);
         let guess = self.resolved.guess.commits.clone();
-        match in_time {
-            false => topological_order(&graph, &guess),
-            true => {
-                let timed = InTime { graph: &graph, time: self.resolved.real_time() };
-                topological_order(&timed, &timed.and_helpers(guess))
-            }
-        }
+        self.resolved.order_of(&self.graph(inferred), guess, in_time)
     }
 
     /// Drops what statements contradict. To drop edges opens cycles and closes none, so this is worth
@@ -126,34 +116,6 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
         let (history, options) = (self.history(), self.options);
         options.trusts_orders()
             && drop_contradicted(history, &mut self.overwrites, &options.version_order)
-    }
-
-    fn cycles(&self, level: Level, graph: &Overwriting<'_>) -> Vec<Anomaly> {
-        let (history, skew) = (self.history(), self.options.clock_skew);
-        let had_finished = |before, after| precedes(history, skew, before, after);
-        let time = level.shape().real_time.then(|| self.resolved.real_time());
-        let timing = time.map(|time| cycles::Timing { time, had_finished: &had_finished });
-        let edge = |(from, to): (&u32, &u32)| self.edge(TxnId(*from), TxnId(*to));
-        let edges = |nodes: &[u32]| {
-            let next = nodes.iter().cycle().skip(1);
-            nodes.iter().zip(next).filter_map(edge).collect()
-        };
-        cycles::shortest_of_each(level, graph, timing.as_ref(), edges)
-    }
-
-    fn edge(&self, from: TxnId, to: TxnId) -> Option<Edge> {
-        let at = self.overwrites.binary_search_by_key(&(from, to), |o| (o.before, o.after));
-        let reason = match at.ok().map(|at| &self.overwrites[at]) {
-            Some(edge) => return Some(edge.edge()),
-            None if self.resolved.dependencies.session_predecessor(to) == Some(from) => {
-                Reason::Session
-            }
-            None => {
-                let (finish, start) = self.history().finish(from).zip(self.history().start(to))?;
-                Reason::RealTime { finish, start }
-            }
-        };
-        Some(Edge { from, to, reason })
     }
 
     /// The order that lists show.
@@ -320,6 +282,23 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
             }
         }
         false
+    }
+}
+
+impl<'h> Reasons<'h> for Uncommitted<'_, 'h> {
+    fn resolved(&self) -> &Resolved<'h> {
+        self.resolved
+    }
+
+    fn dependency(&self, from: TxnId, to: TxnId) -> Option<Edge> {
+        let at = self.overwrites.binary_search_by_key(&(from, to), |o| (o.before, o.after));
+        match at {
+            Ok(at) => Some(self.overwrites[at].edge()),
+            Err(_) => {
+                let before = self.resolved.dependencies.session_predecessor(to);
+                (before == Some(from)).then_some(Edge { from, to, reason: Reason::Session })
+            }
+        }
     }
 }
 
