@@ -65,7 +65,8 @@ impl Sweep {
             }
             std::mem::swap(&mut now, &mut next);
         }
-        let Run { spans, mut flips, awaited, written, is_hopeless, .. } = run;
+        let Run { spans, flips, awaited, written, is_hopeless, .. } = run;
+        let mut flips: Vec<Flip> = flips.into_values().flatten().collect();
         flips.sort_unstable();
         let (is_explained, is_unique) = (awaited.is_empty(), written.are_different());
         (!is_hopeless).then_some(Sweep { spans, flips, is_explained, is_unique })
@@ -205,12 +206,19 @@ struct Run<'h> {
     initial: u64,
     cells: Vec<Cell>,
     spans: Vec<(usize, usize)>,
-    flips: Vec<Flip>,
+    flips: Flips,
     /// Reads of versions that nobody had written when they ran, and where they are.
     awaited: FxHashMap<(KeyId, u64), Vec<u32>>,
     /// All values that were written.
     written: DistinctnessCheck,
     is_hopeless: bool,
+}
+
+/// Flips by key and later writer: a flip back takes back all of one writer.
+type Flips = FxHashMap<(KeyId, usize), Vec<Flip>>;
+
+fn note_flip(flips: &mut Flips, flip: Flip) {
+    flips.entry((flip.key, flip.later)).or_default().push(flip);
 }
 
 impl<'h> Run<'h> {
@@ -233,7 +241,7 @@ impl<'h> Run<'h> {
             initial,
             cells: vec![Cell::new(initial); history.key_count()],
             spans: Vec::new(),
-            flips: Vec::new(),
+            flips: Flips::default(),
             awaited: FxHashMap::default(),
             written: DistinctnessCheck::of_about(history.op_count()),
             is_hopeless: false,
@@ -358,7 +366,7 @@ impl<'h> Run<'h> {
         let since = versions.iter().skip(1).take_while(since).count();
         for version in &versions[1..=since] {
             let [earlier, later, reader] = [version.place, place, first].map(|at| at as usize);
-            self.flips.push(Flip { earlier, later, key, reader });
+            note_flip(&mut self.flips, Flip { earlier, later, key, reader });
         }
         versions[..=since].rotate_left(1);
         cell.set(versions);
@@ -397,7 +405,7 @@ impl<'h> Run<'h> {
         let earlier = versions[seen].place;
         for version in versions[..seen].iter().filter(|version| version.is_after(&versions[seen])) {
             let [earlier, later, reader] = [earlier, version.place, reader].map(|at| at as usize);
-            self.flips.push(Flip { earlier, later, key, reader });
+            note_flip(&mut self.flips, Flip { earlier, later, key, reader });
             self.spans.push((earlier, later + 1));
         }
         versions[..=seen].rotate_right(1);
@@ -410,14 +418,9 @@ impl<'h> Run<'h> {
         let cell = &mut self.cells[key.index()];
         let mut versions = cell.versions();
         let later = versions[seen].place as usize;
-        let spans = &mut self.spans;
-        self.flips.retain(|flip| {
-            let stays = flip.key != key || flip.later != later;
-            if !stays {
-                spans.push((later.min(flip.reader), later.max(flip.reader) + 1));
-            }
-            stays
-        });
+        let taken_back = self.flips.remove(&(key, later)).into_iter().flatten();
+        self.spans
+            .extend(taken_back.map(|flip| (later.min(flip.reader), later.max(flip.reader) + 1)));
         versions[..=seen].rotate_right(1);
         cell.set(versions);
     }

@@ -16,8 +16,11 @@ const LONGEST: usize = 1 << 16;
 /// So are transactions that do more: what they do is gone through from end to end.
 const MOST_OPERATIONS: usize = 1 << 8;
 
-/// How many pairs of writers are doubted one by one.
+/// At most this many pairs of writers are doubted one by one, in a stretch that is short.
 const FEW_FLIPS: usize = 1 << 4;
+
+/// At most this many transactions are sorted, over all attempts that doubt one pair.
+const MOST_SORTED: usize = 1 << 16;
 
 /// How many may use a key where each is compared with all others.
 const FEW_USES: usize = 1 << 8;
@@ -105,7 +108,8 @@ impl Stretch {
             self.sorted(txns.len(), as_they_stand)
         };
         let sorted = attempt(0..0, true).or_else(|| {
-            let one = (0..flips.len().min(FEW_FLIPS)).map(|flip| flip..flip + 1);
+            let doubted = flips.len().min(FEW_FLIPS).min(MOST_SORTED / txns.len().max(1));
+            let one = (0..doubted).map(|flip| flip..flip + 1);
             let mut fewer = iter::once(0..0).chain(one).chain(iter::once(0..flips.len()));
             fewer.find_map(|without| attempt(without, false))
         })?;
