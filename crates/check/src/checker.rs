@@ -12,7 +12,7 @@ use crate::CheckOptions;
 use crate::certificate::Certificate;
 use crate::findings;
 use crate::plan::Conclusion;
-use crate::resolved::{BlindWrite, MetRows, RESOLVED, Resolved, first_outside};
+use crate::resolved::{MetRows, RESOLVED, Resolved, first_outside};
 use crate::serial::{self, Serial};
 use crate::versions::{Ordered, ReadModifyWrites};
 use crate::weak::Weak;
@@ -54,7 +54,7 @@ pub struct Checker<'h> {
 pub(crate) struct Engines<'h> {
     pub(crate) resolved: Arc<Resolved<'h>>,
     pub(crate) weak: Weak<'h>,
-    replaced: OnceLock<Result<ReadModifyWrites<'h>, BlindWrite>>,
+    replaced: OnceLock<Option<ReadModifyWrites<'h>>>,
     ordered: OnceLock<Ordered<'h>>,
     /// The witness of a level stronger than the weak ones, if one was searched for and found.
     pub(crate) stronger: OnceLock<Option<Witness>>,
@@ -72,7 +72,7 @@ impl<'h> Engines<'h> {
         self.ordered.get_or_init(|| Ordered::new(Arc::clone(&self.resolved), options))
     }
 
-    pub(crate) fn replaced(&self) -> Result<&ReadModifyWrites<'h>, &BlindWrite> {
+    pub(crate) fn replaced(&self) -> Option<&ReadModifyWrites<'h>> {
         let new = || ReadModifyWrites::new(Arc::clone(&self.resolved));
         self.replaced.get_or_init(new).as_ref()
     }

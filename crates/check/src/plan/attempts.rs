@@ -271,7 +271,7 @@ impl<'h> Checker<'h> {
             return self.in_fewer_words(level, engines.ordered(&self.options).check(level));
         }
         match engines.replaced() {
-            Ok(replaced) if !self.options.asks_for_orders() => replaced.check(level),
+            Some(replaced) if !self.options.asks_for_orders() => replaced.check(level),
             _ => Conclusion::Pass,
         }
     }
@@ -320,7 +320,7 @@ impl<'h> Checker<'h> {
     /// they saw. Not where a delete may lie between the two: then they wrote different rows.
     fn lost_updates(&self, engines: &Engines<'h>, level: Level) -> Vec<Anomaly> {
         let is_forbidden = AnomalyKind::LostUpdate.forbidden_at(level);
-        let replaced = engines.replaced().ok().filter(|_| is_forbidden);
+        let replaced = engines.replaced().filter(|_| is_forbidden);
         let mut lost = replaced.map(ReadModifyWrites::lost_updates).unwrap_or_default();
         if self.may_come_back(level) {
             lost.retain(|anomaly| {

@@ -1,4 +1,5 @@
-//! Writes that nothing orders among the versions of their keys.
+//! Writes that nothing orders among the versions of their keys: the transaction had not read the key, and is not
+//! the one loader that the key may have.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,27 +10,22 @@ use super::accesses::{Access, Accesses, writes};
 use super::{Dependencies, Source};
 use crate::blocks::Block;
 
-/// A write that nothing orders among the versions of its key: its transaction had not read the key,
-/// and it is not the one loader that the key may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BlindWrite(pub(crate) OpId);
-
 /// No version, no operation, and nobody.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// So many places for somebody.
+/// An array of `count` empty slots.
 pub(super) fn nobody(count: usize) -> Vec<AtomicU32> {
     (0..count).into_par_iter().map(|_| AtomicU32::new(NONE)).collect()
 }
 
-/// The first blind write that is not the one loader that its key may have. A key may have one if nobody
+/// Whether a blind write is not the one loader that its key may have. A key may have one if no transaction
 /// overwrote its initial version: all other versions then descend from the loader's, so that it was the
 /// first. `blind` has one write per key of each transaction.
-pub(super) fn first_misfit(
+pub(super) fn has_misfit(
     history: &History,
     blind: &[&[OpId]],
     is_replaced: impl Fn(KeyId) -> bool + Sync,
-) -> Option<BlindWrite> {
+) -> bool {
     let key = |write: OpId| history.op_keys()[write.index()];
     let first = nobody(history.key_count());
     let first_of = |write: OpId| &first[key(write).index()];
@@ -41,12 +37,10 @@ pub(super) fn first_misfit(
     let is_misfit = |write: &OpId| {
         first_of(*write).load(Ordering::Relaxed) != write.0 || is_replaced(key(*write))
     };
-    let first_of_block =
-        |blind: &&[OpId]| blind.iter().copied().filter(|write| is_misfit(write)).min();
-    blind.par_iter().filter_map(first_of_block).min().map(BlindWrite)
+    blind.par_iter().any(|blind| blind.iter().any(is_misfit))
 }
 
-/// One blind write per so many transactions makes it likely that one of them does not fit.
+/// One blind write per `MANY` transactions makes it likely that one of them does not fit.
 const MANY: usize = 8;
 
 /// Looks for blind writes alone. That is far less than to find out who overwrote what, which is in vain
@@ -71,15 +65,12 @@ impl<'a> Loaders<'a> {
     }
 
     /// Whether all blind writes fit.
-    pub(super) fn check(&self, blocks: &[Block]) -> Result<(), BlindWrite> {
+    pub(super) fn fit(&self, blocks: &[Block]) -> bool {
         let find = |accesses: &mut Accesses, block: &Block| self.blind_writes(block, accesses);
         let blind: Vec<Vec<OpId>> = blocks.par_iter().map_init(Accesses::default, find).collect();
         let blind: Vec<&[OpId]> = blind.iter().map(Vec::as_slice).collect();
         let is_replaced = |key: KeyId| self.replaced[key.index()].load(Ordering::Relaxed) != NONE;
-        match first_misfit(self.dependencies.history, &blind, is_replaced) {
-            Some(misfit) => Err(misfit),
-            None => Ok(()),
-        }
+        !has_misfit(self.dependencies.history, &blind, is_replaced)
     }
 
     /// The blind writes of a block. Notes whose initial version is overwritten.
@@ -125,15 +116,15 @@ mod tests {
     use crate::resolved::{Overwrites, Resolved};
 
     #[test]
-    fn the_quick_look_finds_the_blind_write_that_the_thorough_one_finds() {
+    fn the_quick_check_finds_a_blind_write_where_the_thorough_one_does() {
         let (mut misfits, mut all) = (0, 0);
         for case in Case::first(5_000) {
             let history = case.draft().history().unwrap();
             let resolved = Arc::new(Resolved::new(&history, &CheckOptions::default()));
-            let thorough = Overwrites::thorough(Arc::clone(&resolved)).map(|_| ());
-            let quick = Loaders::new(&resolved.dependencies).check(&blocks(&history));
+            let thorough = Overwrites::thorough(Arc::clone(&resolved)).is_some();
+            let quick = Loaders::new(&resolved.dependencies).fit(&blocks(&history));
             assert_eq!(quick, thorough, "{}", case.draft());
-            (misfits, all) = (misfits + usize::from(quick.is_err()), all + 1);
+            (misfits, all) = (misfits + usize::from(!quick), all + 1);
         }
         assert!(misfits > 0 && misfits < all, "{misfits} of {all}");
     }

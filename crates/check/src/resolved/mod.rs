@@ -32,7 +32,6 @@ use std::sync::{Arc, OnceLock};
 use isolario_model::{History, OpFamily, OpId, OpKind, TxnId};
 
 pub(crate) use accesses::writes;
-pub(crate) use blind_writes::BlindWrite;
 pub(crate) use choices::{AmbiguousRead, Choices, MetRows, OpenReads};
 pub(crate) use contents::{InitialContent, InitialContents};
 pub(crate) use dependencies::Dependencies;

@@ -8,7 +8,7 @@ use isolario_model::{History, KeyId, OpId, TxnId};
 use rayon::prelude::*;
 
 use super::accesses::{Access, Accesses, LastWrites, writes};
-use super::blind_writes::{BlindWrite, Loaders, NONE, first_misfit, nobody};
+use super::blind_writes::{Loaders, NONE, has_misfit, nobody};
 use super::{Reads, Resolved, Source};
 use crate::blocks::{self, Block};
 use crate::graph::Order;
@@ -58,19 +58,19 @@ struct Found {
 }
 
 impl<'h> Overwrites<'h> {
-    /// Looks everything up, or says which write does not fit.
-    pub(crate) fn new(resolved: Arc<Resolved<'h>>) -> Result<Self, BlindWrite> {
+    /// Looks everything up; none if a write does not fit.
+    pub(crate) fn new(resolved: Arc<Resolved<'h>>) -> Option<Self> {
         let history = resolved.dependencies.history;
         let blocks = blocks::blocks(history);
         let loaders = Loaders::new(&resolved.dependencies);
-        if loaders.are_likely_misfits(&blocks) {
-            loaders.check(&blocks)?;
+        if loaders.are_likely_misfits(&blocks) && !loaders.fit(&blocks) {
+            return None;
         }
         Overwrites::thorough(resolved)
     }
 
     /// The same without a quick look at blind writes first.
-    pub(super) fn thorough(resolved: Arc<Resolved<'h>>) -> Result<Self, BlindWrite> {
+    pub(super) fn thorough(resolved: Arc<Resolved<'h>>) -> Option<Self> {
         let history = resolved.dependencies.history;
         let mut overwrites = Overwrites {
             history,
@@ -91,7 +91,7 @@ impl<'h> Overwrites<'h> {
         overwrites.admit_loaders(&blind)?;
         overwrites.seen = seen;
         overwrites.diverging = found.into_iter().flat_map(|found| found.diverging).collect();
-        Ok(overwrites)
+        Some(overwrites)
     }
 
     fn reads(&self) -> &Reads {
@@ -155,17 +155,18 @@ impl<'h> Overwrites<'h> {
         }
     }
 
-    fn admit_loaders(&self, blind: &[&[OpId]]) -> Result<(), BlindWrite> {
+    /// Takes the blind writes for the first versions of their keys; none if one does not fit.
+    fn admit_loaders(&self, blind: &[&[OpId]]) -> Option<()> {
         let is_replaced = |key: KeyId| self.of_initial[key.index()].load(Ordering::Relaxed) != NONE;
-        if let Some(misfit) = first_misfit(self.history, blind, is_replaced) {
-            return Err(misfit);
+        if has_misfit(self.history, blind, is_replaced) {
+            return None;
         }
         for write in blind.iter().copied().flatten() {
             let key = self.history.op_keys()[write.index()];
             let loader = self.history.op_txn(*write).0;
             self.of_initial[key.index()].store(loader, Ordering::Relaxed);
         }
-        Ok(())
+        Some(())
     }
 
     /// Who overwrote a version.

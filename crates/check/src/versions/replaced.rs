@@ -22,7 +22,7 @@ use crate::cycles::{Reasons, with_lost_updates};
 use crate::graph::{Moments, Order, Split};
 use crate::plan::Conclusion;
 use crate::resolved::{
-    BlindWrite, Dependencies, Inferred, Overwrites, Replaced, Replacement, Resolved, Saturated,
+    Dependencies, Inferred, Overwrites, Replaced, Replacement, Resolved, Saturated,
 };
 
 /// A history in which every write follows a read of its key.
@@ -34,12 +34,12 @@ pub(crate) struct ReadModifyWrites<'h> {
 }
 
 impl<'h> ReadModifyWrites<'h> {
-    /// Finds out which transactions overwrote which version, or which write does not fit the pattern. To
+    /// Finds out which transactions overwrote which version; none if a write does not fit the pattern. To
     /// decide a level, the reads of the history must be right and agree with each other.
-    pub(crate) fn new(resolved: Arc<Resolved<'h>>) -> Result<Self, BlindWrite> {
+    pub(crate) fn new(resolved: Arc<Resolved<'h>>) -> Option<Self> {
         let overwrites = Overwrites::new(Arc::clone(&resolved))?;
         let (anti_dependencies, serial) = (OnceLock::new(), OnceLock::new());
-        Ok(ReadModifyWrites { resolved, overwrites, anti_dependencies, serial })
+        Some(ReadModifyWrites { resolved, overwrites, anti_dependencies, serial })
     }
 
     fn dependencies(&self) -> &Dependencies<'h> {
