@@ -1,6 +1,7 @@
 //! Graph kernels: iterative, deterministic, and without a graph in memory where the history
 //! itself is one.
 
+mod chains;
 mod cycle;
 mod leading_back;
 mod order;
@@ -11,6 +12,7 @@ mod split;
 mod subgraph;
 mod topo;
 
+pub(crate) use chains::Chains;
 pub(crate) use cycle::{BUDGET, Closing, shortest_closed, shortest_cycle};
 pub(crate) use leading_back::leading_back;
 pub(crate) use order::{Moved, Order, cut, joined, places};

@@ -38,7 +38,7 @@ use crate::CheckOptions;
 use crate::graph::{components, shortest_cycle, topological_order};
 use crate::plan::Conclusion;
 use crate::resolved::{Dependencies, KnownBy, Resolved, Version, VersionEdge};
-use chains::Chains;
+use chains::{Chains, session_chains};
 use explain::Explainer;
 use graph::Graph;
 use layout::Layout;
@@ -316,14 +316,15 @@ impl Solver<'_, '_> {
             return Saturation::Settled { graph, nodes, settled, parts: None };
         }
         let chains = if self.dependencies.session_order {
-            Chains::of_sessions(self.dependencies, &self.problem, self.steps.most_chains)
+            session_chains(self.dependencies, &self.problem)
         } else {
             let (layout, reads) = (self.problem.layout, &self.dependencies.reads);
             let maybe = self.problem.sources.maybe();
             let counts = |txn| reads.is_kept(txn) || maybe.binary_search(&txn).is_ok();
             let is_kept = |node| layout.txn(node).is_none_or(counts);
-            Chains::of_paths(&graph, &nodes, is_kept, self.steps.most_chains)
+            Chains::of_paths(&graph, &nodes, is_kept)
         };
+        let chains = Some(chains).filter(|chains| chains.len() <= self.steps.most_chains);
         match chains.or_else(|| single_chains(self.problem.nodes)) {
             Some(chains) => {
                 saturate(&self.problem, &chains, (graph, nodes), settled, guess, limits)

@@ -237,6 +237,7 @@ fn first_unreached(members: &[Member], row: Row<'_>) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use crate::strong::chains::session_chains;
     use isolario_model::Level;
     use isolario_oracle::Draft;
 
@@ -259,7 +260,7 @@ mod tests {
         let graph = Graph::new(problem.nodes, &problem.known);
         let guess: Vec<u32> = (0..problem.nodes as u32).collect();
         let order = topological_order(&graph, &guess).unwrap();
-        let chains = Chains::of_sessions(&resolved.dependencies, &problem, 10).unwrap();
+        let chains = session_chains(&resolved.dependencies, &problem);
         let reach = Reach::new(&chains, &graph, &order, &|| false);
         let pruned = Pruned::new(&problem);
         let parts = parts(&problem, &pruned, (&graph, &order), &chains, &reach);

@@ -4,7 +4,7 @@
 //! happens before the reader, `t2` was committed before `t1`. Of each chain only the last such
 //! writer matters. Happens-before is kept as vector clocks, one entry per chain.
 //!
-//! Chains are taken in blocks of thirty-two: a block's clocks for all transactions are two cache
+//! TxnChains are taken in blocks of thirty-two: a block's clocks for all transactions are two cache
 //! lines each, so that memory grows with the history and not with the number of chains, blocks run
 //! on both cores, and a clock costs a cache miss or two. Most orders that the rule demands hold already,
 //! because `t2` happens before `t1`: those are left out as soon as they are seen.
@@ -21,14 +21,14 @@ use std::ops::Range;
 use isolario_model::{History, KeyId, TxnId};
 use rayon::prelude::*;
 
-use super::chains::Chains;
+use super::chains::TxnChains;
 use super::inference::{Inference, Visibility};
 use crate::graph::{InEdges, Rows, places};
 use crate::resolved::Dependencies;
 use crate::resolved::Source;
 use crate::resolved::WriteSets;
 
-/// Chains per block.
+/// TxnChains per block.
 const BLOCK: usize = 32;
 
 /// Per chain of a block, one more than the position of its last member that happens before.
@@ -40,7 +40,7 @@ pub(crate) struct Causality<'a> {
     pub(crate) writes: &'a WriteSets<'a>,
     /// A topological order of session order ∪ write-read.
     pub(crate) order: &'a [u32],
-    pub(crate) chains: &'a Chains,
+    pub(crate) chains: &'a TxnChains,
 }
 
 impl Causality<'_> {

@@ -6,7 +6,7 @@ use isolario_model::{Anomaly, AnomalyKind, Edge, Findings, Level, SessionId, Txn
 use rayon::prelude::*;
 
 use super::causal::Causality;
-use super::chains::Chains;
+use super::chains::TxnChains;
 use super::cut::Repeated;
 use super::inference::Inference;
 use super::naming::{self, Cyclic};
@@ -29,7 +29,7 @@ pub(crate) struct Weak<'h> {
     /// A topological order of session order, reads and what lists show, if there is one.
     base_order: OnceLock<Option<Vec<u32>>>,
     base_cycles: OnceLock<Vec<Anomaly>>,
-    chains: OnceLock<Chains>,
+    chains: OnceLock<TxnChains>,
     repeated: OnceLock<Repeated>,
     wrong_versions: OnceLock<Vec<Anomaly>>,
 }
@@ -257,7 +257,7 @@ impl<'h> Weak<'h> {
                 .collect(),
             _ => {
                 let order = self.resolved.order.as_deref().unwrap_or_default();
-                let chains = self.chains.get_or_init(|| Chains::new(self.dependencies(), order));
+                let chains = self.chains.get_or_init(|| TxnChains::new(self.dependencies(), order));
                 Causality { dependencies: self.dependencies(), writes, order, chains }
                     .infer(collect)
             }

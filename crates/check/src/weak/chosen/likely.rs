@@ -14,7 +14,7 @@
 
 use isolario_model::{KeyId, OpId, TxnId};
 
-use super::super::chains::Chains;
+use super::super::chains::TxnChains;
 use crate::graph::{InEdges, places};
 use crate::resolved::{Dependencies, OpenReads, Resolved};
 
@@ -186,7 +186,7 @@ impl Likely {
 struct Causality<'a> {
     dependencies: &'a Dependencies<'a>,
     order: &'a [u32],
-    chains: Chains,
+    chains: TxnChains,
     /// Per transaction and chain, one more than the position of the last member that it depends on.
     clocks: Vec<u32>,
     /// By key, chain and position.
@@ -197,7 +197,7 @@ impl<'a> Causality<'a> {
     fn new(resolved: &'a Resolved<'_>) -> Option<Self> {
         let dependencies = &resolved.dependencies;
         let order = resolved.order.as_deref()?;
-        let chains = Chains::new(dependencies, order);
+        let chains = TxnChains::new(dependencies, order);
         if chains.len() * order.len() > MOST_ENTRIES {
             return None;
         }
