@@ -12,6 +12,7 @@
 //! they resolve every read, which takes several times the memory and the time. Here a read is compared
 //! with one cell of a store that fits the cache.
 
+mod outcomes;
 mod store;
 mod stretch;
 #[cfg(test)]
@@ -19,12 +20,13 @@ mod tests;
 
 use std::ops::Range;
 
-use isolario_model::{History, Initial, Level, Outcome, TxnId};
+use isolario_model::{History, Initial, Level, TxnId};
 
 use crate::CheckOptions;
 use crate::graph::agrees;
 use crate::plan::Conclusion;
 use crate::resolved::suggested_order;
+use outcomes::Outcomes;
 use store::Sweep;
 use stretch::mend;
 
@@ -52,15 +54,19 @@ pub(crate) struct Serial {
 impl Serial {
     /// Looks for an order, however small the history. Only one of registers that [fits] has one.
     pub(crate) fn find(history: &History, options: &CheckOptions) -> Option<Serial> {
-        let order = suggested_order(history)?;
+        let outcomes = Outcomes::of(history)?;
+        let order = outcomes.put_in_place(suggested_order(history)?, history)?;
+        let replay = Replay { history, outcomes: &outcomes, session_order: options.session_order };
         // Where a history is not serializable, that mostly shows soon.
         if order.len() > BEGINNING {
-            mended(order[..BEGINNING].to_vec(), history, options.session_order)?;
+            mended(order[..BEGINNING].to_vec(), replay)?;
         }
-        let (mut order, sweep) = mended(order, history, options.session_order)?;
-        order.retain(|txn| history.outcome(TxnId(*txn)) == Outcome::Committed);
+        let (mut order, sweep) = mended(order, replay)?;
+        order.retain(|txn| outcomes.has_committed(history, TxnId(*txn)));
         let Sweep { is_explained, is_unique, .. } = sweep;
-        is_explained.then_some(Serial { order, is_unique })
+        // Whose write a read saw says which unknown outcomes are commits.
+        let is_certain = is_unique || outcomes.are_known();
+        (is_explained && is_certain).then_some(Serial { order, is_unique })
     }
 
     /// Decides a level, if the order shows that it holds.
@@ -81,22 +87,31 @@ impl Serial {
     }
 }
 
-/// Whether it pays to look for an order: in large histories of committed and aborted transactions that
-/// read and write registers.
+/// Whether it pays to look for an order: in large histories of transactions that read and write registers.
 pub(crate) fn may_find(history: &History, options: &CheckOptions) -> bool {
     history.op_count() >= LEAST_OPERATIONS && fits(history, options)
 }
 
-/// An order of transactions, mended until nothing contradicts it, and what came of replaying it.
-fn mended(
-    mut order: Vec<u32>,
-    history: &History,
+/// What is executed.
+#[derive(Clone, Copy)]
+struct Replay<'a> {
+    history: &'a History,
+    outcomes: &'a Outcomes,
     session_order: bool,
-) -> Option<(Vec<u32>, Sweep)> {
+}
+
+impl Replay<'_> {
+    fn has_committed(&self, txn: TxnId) -> bool {
+        self.outcomes.has_committed(self.history, txn)
+    }
+}
+
+/// An order of transactions, mended until nothing contradicts it, and what came of replaying it.
+fn mended(mut order: Vec<u32>, replay: Replay<'_>) -> Option<(Vec<u32>, Sweep)> {
     let mut stubborn: Option<Vec<Range<usize>>> = None;
     for _ in 0..ROUNDS {
         let places = stubborn.as_deref().unwrap_or_default();
-        let sweep = Sweep::along(&order, history, session_order, places)?;
+        let sweep = Sweep::along(&order, replay, places)?;
         if sweep.spans.is_empty() {
             return Some((order, sweep));
         }
@@ -105,7 +120,7 @@ fn mended(
             None => SOME.max(sweep.spans.len() / FEW),
             Some(before) => before.len().saturating_sub(1),
         };
-        let left = mend(&mut order, sweep, history, session_order)?;
+        let left = mend(&mut order, sweep, replay)?;
         if left.len() > most {
             return None;
         }
@@ -114,8 +129,7 @@ fn mended(
     None
 }
 
-/// Whether a replay says all there is to say about a history. Of a transaction of unknown outcome
-/// it is open whether it ran at all; versions with names of their own say more than their values; and
+/// Whether a replay says all there is to say about a history. Versions with names of their own say more than their values; and
 /// orders of versions that are part of the question need not be those of the replay.
 fn fits(history: &History, options: &CheckOptions) -> bool {
     let initial = history.initial();
@@ -123,5 +137,5 @@ fn fits(history: &History, options: &CheckOptions) -> bool {
         && !history.names_versions()
         && !options.asks_for_orders()
         && options.promised_order.is_none()
-        && history.txns().all(|txn| history.outcome(txn) != Outcome::Unknown)
+        && options.committed.is_empty()
 }

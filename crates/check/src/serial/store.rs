@@ -5,6 +5,8 @@ use std::ops::Range;
 use isolario_model::{DistinctnessCheck, History, KeyId, OpKind, Outcome, SessionId, TxnId};
 use rustc_hash::FxHashMap;
 
+use super::Replay;
+
 /// No place in the order.
 const NOWHERE: u32 = u32::MAX;
 
@@ -49,15 +51,15 @@ impl Sweep {
     /// takes as long as to run them.
     pub(super) fn along(
         order: &[u32],
-        history: &History,
-        session_order: bool,
+        replay: Replay<'_>,
         stubborn: &[Range<usize>],
     ) -> Option<Sweep> {
+        let Replay { history, session_order, .. } = replay;
         let mut run = Run::new(history, order, stubborn, session_order);
         let (mut now, mut next) = (Gathered::default(), Gathered::default());
         let mut parts = order.chunks(TXNS_AT_A_TIME);
         while {
-            let gather = || parts.next().is_some_and(|txns| next.gather(history, txns));
+            let gather = || parts.next().is_some_and(|txns| next.gather(replay, txns));
             rayon::join(gather, || run.execute_all(&now)).0
         } {
             if run.is_hopeless || run.spans.len() + run.awaited.len() > SOME + run.executed / FEW {
@@ -86,7 +88,9 @@ struct Gathered {
 struct GatheredTxn {
     txn: TxnId,
     session: SessionId,
-    is_committed: bool,
+    has_committed: bool,
+    /// Whether it is one of unknown outcome, so that nothing follows it in its session.
+    is_unknown: bool,
     /// Where its operations end here.
     end: u32,
 }
@@ -100,7 +104,8 @@ struct GatheredOp {
 
 impl Gathered {
     /// Takes these transactions instead of those that it has. There are always some.
-    fn gather(&mut self, history: &History, txns: &[u32]) -> bool {
+    fn gather(&mut self, replay: Replay<'_>, txns: &[u32]) -> bool {
+        let history = replay.history;
         self.txns.clear();
         self.ops.clear();
         for txn in txns.iter().map(|txn| TxnId(*txn)) {
@@ -117,7 +122,8 @@ impl Gathered {
             self.txns.push(GatheredTxn {
                 txn,
                 session: history.session_of(txn),
-                is_committed: history.outcome(txn) == Outcome::Committed,
+                has_committed: replay.has_committed(txn),
+                is_unknown: history.outcome(txn) == Outcome::Unknown,
                 end: self.ops.len() as u32,
             });
         }
@@ -253,7 +259,7 @@ impl<'h> Run<'h> {
         let mut start = 0;
         for one in &gathered.txns {
             let ops = &gathered.ops[start..one.end as usize];
-            match one.is_committed {
+            match one.has_committed {
                 true => {
                     self.look_at_session(one);
                     self.execute(ops, self.place);
@@ -280,7 +286,9 @@ impl<'h> Run<'h> {
         let last = &mut self.sessions[one.session.index()];
         match *last {
             Some((txn, place)) if one.txn < txn && self.session_order => {
-                self.contradict(place, self.place);
+                if !one.is_unknown {
+                    self.contradict(place, self.place);
+                }
             }
             _ => *last = Some((one.txn, self.place)),
         }

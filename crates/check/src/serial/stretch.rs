@@ -3,10 +3,11 @@
 use std::iter;
 use std::ops::Range;
 
-use isolario_model::{History, KeyId, OpKind, Outcome, TxnId};
+use isolario_model::{History, KeyId, OpKind, Outcome, SessionId, TxnId};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::Replay;
 use super::store::{Flip, Sweep};
 use crate::graph::{Rows, cut, joined, topological_order};
 
@@ -30,8 +31,7 @@ const FEW_USES: usize = 1 << 8;
 pub(super) fn mend(
     order: &mut [u32],
     sweep: Sweep,
-    history: &History,
-    session_order: bool,
+    replay: Replay<'_>,
 ) -> Option<Vec<Range<usize>>> {
     let Sweep { spans, flips, .. } = sweep;
     let stretches: Vec<Range<usize>> = joined(spans);
@@ -44,7 +44,7 @@ pub(super) fn mend(
             let flips_before = |place: usize| flips.partition_point(|flip| flip.earlier < place);
             let flips = &flips[flips_before(places.start)..flips_before(places.end)];
             stretch.take_flips(flips, places.start);
-            let sorted = stretch.sort(txns, history, session_order);
+            let sorted = stretch.sort(txns, replay);
             sorted.is_none().then(|| places.clone())
         },
     );
@@ -87,17 +87,17 @@ impl Stretch {
     /// in which writers stand, unless somebody read what it overwrote, and as they stand where nothing follows. If
     /// there is no such order, versions that nobody in the stretch saw may be written in any; and if there still is none,
     /// it may be one of those pairs of writers that is not the wrong way round after all.
-    fn sort(&mut self, txns: &mut [u32], history: &History, session_order: bool) -> Option<()> {
+    fn sort(&mut self, txns: &mut [u32], replay: Replay<'_>) -> Option<()> {
         self.uses.clear();
         for (at, txn) in (0..).zip(txns.iter().map(|txn| TxnId(*txn))) {
-            if history.outcome(txn) == Outcome::Committed {
-                self.add_uses(at, txn, history)?;
+            if replay.has_committed(txn) {
+                self.add_uses(at, txn, replay.history)?;
             }
         }
         self.uses.sort_by_key(|one| one.key);
         self.edges.clear();
-        if session_order {
-            self.connect_sessions(txns, history);
+        if replay.session_order {
+            self.connect_sessions(txns, replay.history);
         }
         let (sessions, flips) = (self.edges.len(), std::mem::take(&mut self.flips));
         let mut attempt = |without: Range<usize>, as_they_stand| {
@@ -149,14 +149,21 @@ impl Stretch {
         Some(())
     }
 
-    /// Connects each transaction to the next one of its session.
+    /// Connects each transaction to the next ones of its session, up to one whose outcome is known. Nothing follows
+    /// one of unknown outcome.
     fn connect_sessions(&mut self, txns: &[u32], history: &History) {
         let mut by_session: Vec<(u32, u32)> = txns.iter().copied().zip(0..).collect();
         // Transactions are numbered session by session.
         by_session.sort_unstable();
-        let session = |txn: u32| history.session_of(TxnId(txn));
-        let pairs = by_session.windows(2).filter(|pair| session(pair[0].0) == session(pair[1].0));
-        self.edges.extend(pairs.map(|pair| (pair[0].1, pair[1].1)));
+        let mut last: Option<(SessionId, u32)> = None;
+        for (txn, at) in by_session.into_iter().map(|(txn, at)| (TxnId(txn), at)) {
+            let session = history.session_of(txn);
+            let before = last.filter(|(same, _)| *same == session).map(|(_, before)| before);
+            self.edges.extend(before.map(|before| (before, at)));
+            if history.outcome(txn) != Outcome::Unknown {
+                last = Some((session, at));
+            }
+        }
     }
 }
 
