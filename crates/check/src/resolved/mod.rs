@@ -47,7 +47,8 @@ pub(crate) use write_sets::{KeySet, WriteSets, filter_bit};
 
 use crate::CheckOptions;
 use crate::graph::{
-    InTime, Moments, Order, RealTime, agrees, commit_of, precedes, start_of, topological_order,
+    InEdges, InTime, Moments, Order, RealTime, agrees, commit_of, precedes, start_of,
+    topological_order,
 };
 
 /// Versions that the problems of several levels are about.
@@ -163,16 +164,22 @@ impl<'h> Resolved<'h> {
     pub(crate) fn order_of<G: Moments>(
         &self,
         graph: &G,
-        guess: Vec<u32>,
+        guess: &[u32],
         in_time: bool,
     ) -> Option<Vec<u32>> {
         if !in_time {
-            return topological_order(graph, &guess);
+            return topological_order(graph, guess);
         }
         let timed = InTime { graph, time: self.real_time() };
-        let mut order = topological_order(&timed, &timed.and_helpers(guess))?;
+        let mut order = topological_order(&timed, &timed.and_helpers(guess.to_vec()))?;
         order.retain(|node| timed.is_own(*node));
         Some(order)
+    }
+
+    /// An order of the nodes of a graph that begins with the guess at the order of commits; none if they have a
+    /// cycle.
+    pub(crate) fn guessed_order(&self, graph: &impl InEdges) -> Option<Vec<u32>> {
+        topological_order(graph, &self.guess.commits)
     }
 
     /// The guess at the order of commits, with the start of each transaction just before its commit.

@@ -18,7 +18,7 @@ pub(crate) fn check(resolved: &Resolved<'_>, mut anomalies: Vec<Anomaly>) -> Con
         dependencies.reads.version_order.iter().map(|edge| (edge.before, edge.after)).collect();
     let inferred = Inferred::new(dependencies.history.txn_count(), &[shown]);
     let graph = Saturated { dependencies, inferred: &inferred };
-    let order = resolved.order_of(&graph, resolved.guess.commits.clone(), true);
+    let order = resolved.order_of(&graph, &resolved.guess.commits, true);
     if order.is_none() {
         anomalies.extend(ShownVersions(resolved).cycles(LEVEL, &graph));
     }

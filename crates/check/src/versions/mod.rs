@@ -58,9 +58,9 @@ trait KnownVersions<'h>: Reasons<'h> {
         self.by_serial_order(level).or(|| {
             let (resolved, inferred) = (self.resolved(), self.inferred());
             let graph = Saturated { dependencies: &resolved.dependencies, inferred: &inferred };
-            let guess = || resolved.guess.commits.clone();
+            let guess = &resolved.guess.commits;
             // Without real time, there is a cycle if there is no serial order.
-            let order = self.serial_order().and_then(|_| resolved.order_of(&graph, guess(), true));
+            let order = self.serial_order().and_then(|_| resolved.order_of(&graph, guess, true));
             match order {
                 Some(order) => Conclusion::serial(level, resolved.kept(&order)),
                 None => self.violated(level, &graph),

@@ -112,8 +112,7 @@ impl<'h> KnownVersions<'h> for Ordered<'h> {
         let find = || {
             let inferred = self.all_edges();
             let graph = Saturated { dependencies: self.dependencies(), inferred: &inferred };
-            let mut order =
-                self.resolved.order_of(&graph, self.resolved.guess.commits.clone(), false)?;
+            let mut order = self.resolved.guessed_order(&graph)?;
             order.retain(|node| (*node as usize) < self.dependencies().node_count());
             Some(order)
         };

@@ -17,7 +17,6 @@ use super::{KnownVersions, Ordered};
 use crate::cycles::{self, Reasons};
 use crate::graph::{
     BUDGET, InEdges, Rows, Search, Subgraph, components, leading_back, places, shortest_cycle,
-    topological_order,
 };
 use crate::plan::Conclusion;
 use crate::resolved::{Inferred, Saturated, TailRule};
@@ -57,7 +56,7 @@ impl Ordered<'_> {
     fn known_cycles(&self) -> Vec<Anomaly> {
         let graph =
             Saturated { dependencies: self.dependencies(), inferred: &self.led().depending };
-        let Some(order) = topological_order(&graph, &self.resolved.guess.commits) else {
+        let Some(order) = self.resolved.guessed_order(&graph) else {
             return self.cycles(LEVEL, &graph);
         };
         let back = leading_back(&graph, &order, self.missed());
@@ -174,7 +173,7 @@ impl Ordered<'_> {
     fn case(&self, case: &[Assumed]) -> Ending {
         let known = self.with(case);
         let graph = Saturated { dependencies: self.dependencies(), inferred: &known };
-        let Some(order) = topological_order(&graph, &self.resolved.guess.commits) else {
+        let Some(order) = self.resolved.guessed_order(&graph) else {
             let cyclic = components(&graph);
             let shortest = cyclic.iter().map(|component| shortest_cycle(&graph, component));
             let nodes = shortest.min_by_key(Vec::len).unwrap_or_default();

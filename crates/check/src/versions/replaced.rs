@@ -65,7 +65,7 @@ impl<'h> ReadModifyWrites<'h> {
             let overtaken = self.inferred();
             let graph = Split { waits: self.dependencies(), overtaken: &*overtaken };
             let (guess, in_time) = (self.resolved.guessed_moments(), level.shape().real_time);
-            match self.resolved.order_of(&graph, guess, in_time) {
+            match self.resolved.order_of(&graph, &guess, in_time) {
                 Some(order) if !self.overwrites.diverge() => self.holds_in(&order),
                 _ => self.violated(level, &graph),
             }

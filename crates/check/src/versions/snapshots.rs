@@ -34,7 +34,7 @@ impl Ordered<'_> {
         let overtaken = Inferred::new(txns, &[missed]);
         let graph = Split { waits: &waits, overtaken: &overtaken };
         let guess = self.resolved.guessed_moments();
-        match self.resolved.order_of(&graph, guess, in_time) {
+        match self.resolved.order_of(&graph, &guess, in_time) {
             None => self.violated(level, &graph),
             Some(order) if !self.orders.has_tails() => self.holds_in(&order),
             Some(order) => {
@@ -53,7 +53,7 @@ impl Ordered<'_> {
         let inferred = Inferred::new(txns, &[edges]);
         let waits = Saturated { dependencies: self.dependencies(), inferred: &inferred };
         let graph = Split { waits: &waits, overtaken };
-        self.resolved.order_of(&graph, self.resolved.guessed_moments(), in_time)
+        self.resolved.order_of(&graph, &self.resolved.guessed_moments(), in_time)
     }
 
     /// Tells the neighbours in an order of each tail.

@@ -12,7 +12,7 @@ use super::inference::Inference;
 use super::naming::{self, Cyclic};
 use super::{read_atomic, read_committed, witness};
 use crate::cycles;
-use crate::graph::{components, topological_order};
+use crate::graph::components;
 use crate::plan::Conclusion;
 use crate::resolved::{
     Dependencies, Inferred, Reads, Resolved, Saturated, VersionEdge, WriteSets, cyclic_versions,
@@ -110,7 +110,7 @@ impl<'h> Weak<'h> {
         }
         let inferred = self.saturate(level, &[]);
         let graph = Saturated { dependencies: self.dependencies(), inferred: &inferred };
-        let order = topological_order(&graph, &self.resolved.guess.commits);
+        let order = self.resolved.guessed_order(&graph);
         let mut exact = true;
         if inferred.before_init || order.is_none() {
             let found = naming::name(level, &graph, &self.on_cycles(level, &graph, &[]));
@@ -134,7 +134,7 @@ impl<'h> Weak<'h> {
         if self.dependencies().reads.version_order.is_empty() {
             return self.resolved.order.as_deref();
         }
-        let find = || topological_order(&self.base(), &self.resolved.guess.commits);
+        let find = || self.resolved.guessed_order(&self.base());
         self.base_order.get_or_init(find).as_deref()
     }
 

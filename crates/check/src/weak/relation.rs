@@ -13,7 +13,6 @@ use isolario_model::{KeyId, Level, OpId, TxnId};
 use super::Weak;
 use super::inference::{Inference, Visibility};
 use super::naming::Cyclic;
-use crate::graph::topological_order;
 use crate::resolved::Source;
 use crate::resolved::{Dependencies, Inferred, Saturated};
 
@@ -30,7 +29,7 @@ impl Relation {
         let more = demands_of_repeated_reads(weak, level);
         let inferred = weak.saturate(level, &more);
         let graph = Saturated { dependencies: weak.dependencies(), inferred: &inferred };
-        let cyclic = match topological_order(&graph, &weak.resolved.guess.commits) {
+        let cyclic = match weak.resolved.guessed_order(&graph) {
             Some(_) if !inferred.before_init => Cyclic::default(),
             _ => weak.on_cycles(level, &graph, &more),
         };

@@ -85,12 +85,13 @@ fn what_cannot_be_followed_is_refused_with_a_remedy() {
 }
 
 #[test]
-fn windows_are_told_to_those_who_want_details() {
+fn details_have_the_plan_and_the_attempt_that_decided() {
     let sandbox = Sandbox::new().file("h.jsonl", &(HEADER.to_owned() + &chain(0, 20)));
     let said = sandbox.run(&["-v", "check", "--level", "ser", "h.jsonl"]).stderr;
     let said = String::from_utf8(said).unwrap();
-    assert!(said.contains("lead back in no segment of transactions"), "{said}");
-    assert!(said.contains("serializable: decided segment by segment"), "{said}");
+    let plan = "plan for serializable: reads, then versions, then segments, then search";
+    assert!(said.contains(plan), "{said}");
+    assert!(said.contains("serializable: decided by versions"), "{said}");
 }
 
 #[test]

@@ -106,7 +106,7 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
 
     /// An order of transactions in which all overwrites lead forward, if there is one.
     fn order(&self, in_time: bool, inferred: &Inferred) -> Option<Vec<u32>> {
-        let guess = self.resolved.guess.commits.clone();
+        let guess = &self.resolved.guess.commits;
         self.resolved.order_of(&self.graph(inferred), guess, in_time)
     }
 
