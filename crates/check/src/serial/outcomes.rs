@@ -12,6 +12,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::graph::places;
 
+/// Number of transactions whose durations are looked up.
+const SAMPLE: usize = 1 << 10;
+
 /// Longer ways from one unknown outcome to the next are not followed.
 const LONGEST: usize = 1 << 6;
 
@@ -62,28 +65,37 @@ impl Outcomes {
         }
     }
 
-    /// An order in which each transaction of unknown outcome is just before the first one that read from it.
-    /// That it finished is not known, so that a guess has it at the end. None if some of them read from each
-    /// other in a cycle, or nearly.
+    /// An order in which each transaction of unknown outcome is where it would have finished had it taken as long
+    /// as others do, but before the first one that read from it. When it finished is not known, so that a guess by
+    /// times has it at the end. None if some of them read from each other in a cycle, or nearly.
     pub(super) fn put_in_place(&self, order: Vec<u32>, history: &History) -> Option<Vec<u32>> {
         if self.unknown.is_empty() {
             return Some(order);
         }
         let places = places(&order);
+        let usual = usual_duration(history);
+        let ends_before = |other: &u32, time: i64| {
+            history.finish(TxnId(*other)).is_some_and(|finish| finish <= time)
+        };
+        let at_finish = |txn: &TxnId| {
+            let finish =
+                history.start(*txn).zip(usual).map(|(start, usual)| start.saturating_add(usual));
+            finish.map(|time| order.partition_point(|other| ends_before(other, time)) as u32)
+        };
         // Before which place, and how far from the transaction there.
         let mut ranks: FxHashMap<TxnId, (u32, Reverse<usize>)> = FxHashMap::default();
+        ranks.extend(
+            self.unknown.iter().map(|txn| (*txn, (at_finish(txn).unwrap_or(u32::MAX), Reverse(0)))),
+        );
         for length in 0..=LONGEST {
             let mut is_settled = true;
             for (writer, reader) in &self.reads {
                 let (place, Reverse(way)) = match history.outcome(*reader) {
                     Outcome::Committed => (places[reader.index()], Reverse(0)),
-                    _ => match ranks.get(reader) {
-                        Some(rank) => *rank,
-                        None => continue,
-                    },
+                    _ => ranks[reader],
                 };
                 let rank = (place, Reverse(way + 1));
-                let known = ranks.entry(*writer).or_insert((u32::MAX, Reverse(0)));
+                let Some(known) = ranks.get_mut(writer) else { continue };
                 if rank < *known {
                     *known = rank;
                     is_settled = false;
@@ -111,6 +123,16 @@ impl Outcomes {
         }
         Some(placed)
     }
+}
+
+/// How long a committed transaction takes, as a rule; none if the history has no times.
+fn usual_duration(history: &History) -> Option<i64> {
+    let step = history.txn_count().div_ceil(SAMPLE).max(1);
+    let duration = |txn: TxnId| history.finish(txn)?.checked_sub(history.start(txn)?);
+    let committed = history.txns().step_by(step);
+    let mut durations: Vec<i64> = committed.filter_map(duration).collect();
+    durations.sort_unstable();
+    durations.get(durations.len() / 2).copied()
 }
 
 /// The last writes of some transactions, by key and value.
