@@ -12,6 +12,13 @@ use crate::turnover::{self, Turnover};
 /// Values that repeat are from 1 to this; unique values are above.
 const REPEATED_VALUES: u64 = 4;
 
+/// Positions that a session may be ahead of the slowest one where some transactions are slow: few enough that
+/// the next key is still absent when a slow transaction begins, and that it is in use when it goes on.
+const MAX_LEAD: u64 = 3;
+
+/// Distinguishes the draws of slow transactions from those of operations.
+const SLOW: u64 = 0x510e;
+
 /// Makes the plans of a [`Workload`].
 #[derive(Clone, Debug)]
 pub struct Planner {
@@ -25,6 +32,7 @@ pub struct Planner {
     /// Of what is not a read: read-modify-writes.
     rmw: Chance,
     duplicates: Chance,
+    slow: Chance,
     /// How many positions of a session a list lasts.
     list_positions: u64,
     /// How many attempts of a transaction have values of their own.
@@ -64,6 +72,7 @@ impl Planner {
             reads: Chance::new(workload.read_ratio),
             rmw: Chance::new(if writes > 0.0 { workload.rmw_ratio / writes } else { 0.0 }),
             duplicates: Chance::new(workload.duplicate_ratio),
+            slow: Chance::new(workload.slow_share()),
             list_positions: turnover::positions(workload, sessions, workload.list_length.into()),
             attempts: 1,
             table: match workload.kind {
@@ -110,7 +119,10 @@ impl Planner {
             Some(aim) => aim.part(place.session),
             None => self.by_chance(rng),
         };
-        let keys = keys.map(|slot| self.turnover.key(slot, place.position));
+        let mut keys = keys.map(|slot| self.turnover.key(slot, place.position));
+        if let Some(next) = self.next_key(place) {
+            keys[1] = next;
+        }
         for (at, step) in shape.iter().enumerate() {
             plan.push(match *step {
                 MiniOp::R(key) => PlannedOp::Read { key: keys[key] },
@@ -134,6 +146,11 @@ impl Planner {
         (shape, [first, second])
     }
 
+    /// The key that is the second one of a transaction, if it is slow: the next to come into use.
+    fn next_key(&self, place: AttemptedTxn) -> Option<u64> {
+        self.is_slow(place).then(|| self.turnover.next_key(place.position)).flatten()
+    }
+
     fn action(&self, rng: &mut Rng) -> Action {
         if rng.happens(self.reads) {
             Action::Read
@@ -147,8 +164,12 @@ impl Planner {
     fn general(&self, place: AttemptedTxn, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
         let ops = self.workload.ops as usize;
         let whole = self.workload.one_kind_per_txn.then(|| self.action(rng));
+        let mut second = self.next_key(place);
         while plan.len() < ops {
-            let key = self.turnover.key(self.sampler.sample(rng), place.position);
+            let mut key = self.turnover.key(self.sampler.sample(rng), place.position);
+            if !plan.is_empty() {
+                key = second.take().unwrap_or(key);
+            }
             let action = whole.unwrap_or_else(|| self.action(rng));
             // A read-modify-write for which there is no room left is its read alone.
             if action != Action::Write {
@@ -217,6 +238,15 @@ impl Generator for Planner {
 
     fn rendezvous(&self, session: u32) -> Option<Rendezvous> {
         self.workload.aim.map(|aim| aim.rendezvous(session))
+    }
+
+    fn is_slow(&self, place: AttemptedTxn) -> bool {
+        let path = [u64::from(place.session), place.position, SLOW];
+        Rng::derive(self.seed, &path).happens(self.slow)
+    }
+
+    fn max_lead(&self) -> Option<u64> {
+        (self.workload.slow_share() > 0.0).then_some(MAX_LEAD)
     }
 
     fn key_names(&self) -> Option<KeyNames> {

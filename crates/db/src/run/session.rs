@@ -52,6 +52,7 @@ impl<'r> Session<'r> {
         let mut client = Client::new(records, shared.epoch, think, shared.names.as_ref());
         client.group = shared.meetings.member(number);
         client.gatherer = shared.gathering.as_ref().and_then(|all| all.member(number));
+        client.stepper = shared.lockstep.as_ref().and_then(|all| all.member(number));
         Session {
             shared,
             number,
@@ -89,9 +90,14 @@ impl<'r> Session<'r> {
                 break;
             }
             self.shared.positions.fetch_max(position + 1, Ordering::Relaxed);
+            if let Some(stepper) = &self.client.stepper {
+                stepper.begin(position);
+            }
             let ended = self.transaction(position);
-            if ended != Ended::Committed {
-                self.shared.tickets.give_back();
+            match &self.client.stepper {
+                _ if ended != Ended::Committed => self.shared.tickets.give_back(),
+                Some(stepper) => stepper.committed(),
+                None => {}
             }
             if ended == Ended::Over {
                 break;
@@ -221,6 +227,11 @@ impl<'r> Session<'r> {
         }
         if connection.writes_by_predicate_alone() {
             leave_alone(&mut self.plan);
+        }
+        if let Some(stepper) = &mut self.client.stepper {
+            // A later attempt waits for no session: the others may wait for what it holds.
+            let waits = place.attempt == 0 && self.shared.plan.generator.is_slow(place);
+            stepper.set_slow(waits.then_some(&self.plan));
         }
         let lives = i64::from(self.connections) * i64::from(self.shared.plan.sessions);
         let session = i64::from(self.number) + lives;

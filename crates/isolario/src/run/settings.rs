@@ -25,6 +25,9 @@ pub struct Settings {
     pub statement_timeout: Duration,
     /// What the clients ask for.
     pub workload: Workload,
+    /// Number of keys that exist and remain unused, between the others that exist before the run and those
+    /// that begin absent: what the database [asks for](isolario_db::Database::unused_keys).
+    pub(super) unused_keys: u32,
     /// Whether the rows of an application are kept in SQL tables of their own, instead of as registers.
     pub sql_tables: bool,
     /// The name of the preset that the workload came from, so that the run can be repeated.
@@ -149,6 +152,7 @@ impl Settings {
             isolation: None,
             statement_timeout: Duration::from_secs(5),
             workload,
+            unused_keys: 0,
             sql_tables: false,
             preset: None,
             sessions,
@@ -300,7 +304,7 @@ impl Settings {
         let sessions = self.sessions.saturating_mul(self.host.map_or(1, Host::of));
         let planner = Planner::new(&self.workload, sessions, self.seed)?;
         let spare = self.host.map_or(0, Host::extra_keys);
-        let first_absent = self.workload.standing_keys() + spare;
+        let first_absent = self.workload.standing_keys() + spare + self.unused_keys;
         Ok(planner.with_attempts(self.max_retries + 1).with_absent_keys_from(first_absent.into()))
     }
 }
