@@ -249,7 +249,7 @@ impl Workload {
     }
 
     /// The share of its transactions that are slow: none if it aims, or plays an application.
-    pub(crate) fn slow_share(&self) -> f64 {
+    pub fn slow_share(&self) -> f64 {
         let is_drawn = self.aim.is_none() && self.application.is_none();
         match self.kind {
             Kind::Mini | Kind::General if is_drawn => self.slow_ratio,

@@ -113,7 +113,9 @@ mod tests {
         for (keys, ratio) in [(1, 1.0), (2, 0.5), (7, 0.3), (10, 0.5), (13, 0.9), (100, 1.0)] {
             let turnover = turnover(keys, ratio);
             let in_use = |position| {
-                (0..u64::from(keys)).map(|slot| turnover.key(slot, position)).collect::<BTreeSet<_>>()
+                (0..u64::from(keys))
+                    .map(|slot| turnover.key(slot, position))
+                    .collect::<BTreeSet<_>>()
             };
             for position in 0..200 {
                 let next = turnover.next_key(position).unwrap();

@@ -5,15 +5,17 @@ use std::time::{Duration, Instant};
 
 use isolario_workload::PlannedOp;
 
+use super::control::{Control, GLANCE};
 use super::meeting::Credit;
 
 /// Number of transactions of other sessions that a slow transaction lets commit.
 const LETS_COMMIT: u64 = 20;
 /// The longest wait of a slow transaction for these commits.
 const FOR_COMMITS: Duration = Duration::from_millis(50);
-/// A slow transaction goes on when nothing has committed for this long: the other sessions may wait for
-/// its locks.
-const QUIET: Duration = Duration::from_millis(5);
+/// A slow transaction goes on when nothing has committed for the time of this many commits, within these
+/// limits: the other sessions may wait for its locks.
+const QUIET: u32 = 16;
+const QUIET_LIMITS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(10)];
 /// The longest wait of a session for the slowest one, which is left behind then: it may wait for a server
 /// that is down.
 const FOR_THE_SLOWEST: Duration = Duration::from_millis(50);
@@ -32,6 +34,7 @@ pub(super) struct Lockstep {
     credit: Credit,
     state: Mutex<State>,
     changed: Condvar,
+    begun: Instant,
 }
 
 struct State {
@@ -45,6 +48,8 @@ struct State {
     members: usize,
     /// Number of sessions that wait, for either reason.
     waiting: usize,
+    /// Number of those that wait for the slowest one.
+    ahead: usize,
     commits: u64,
     /// The number of commits at which a slow transaction goes on.
     wake_at: u64,
@@ -61,6 +66,7 @@ impl Lockstep {
             at_slowest: sessions,
             members: sessions,
             waiting: 0,
+            ahead: 0,
             commits: 0,
             wake_at: u64::MAX,
             standstills: 0,
@@ -71,6 +77,7 @@ impl Lockstep {
             credit: Credit::new(first, most),
             state: Mutex::new(state),
             changed: Condvar::new(),
+            begun: Instant::now(),
         }
     }
 
@@ -119,10 +126,15 @@ impl Lockstep {
         if !too_far(&mut state) {
             return;
         }
+        state.ahead += 1;
+        if state.ahead == 1 {
+            self.changed.notify_all();
+        }
         self.one_more_waits(&mut state);
         let waited = self.changed.wait_timeout_while(state, limit, too_far);
         let (mut state, result) = waited.unwrap_or_else(PoisonError::into_inner);
         state.waiting -= 1;
+        state.ahead -= 1;
         if result.timed_out() {
             let is_late = |other: &u64| other.saturating_add(self.max_lead) < position;
             for other in 0..state.positions.len() {
@@ -131,6 +143,13 @@ impl Lockstep {
                 }
             }
         }
+    }
+
+    /// The time without a commit after which it is of no use to wait for one.
+    fn quiet(&self) -> Duration {
+        let commits = u32::try_from(self.state().commits).unwrap_or(u32::MAX).max(1);
+        let [least, most] = QUIET_LIMITS;
+        (self.begun.elapsed() / commits * QUIET).clamp(least, most)
     }
 
     /// Waits until this many transactions have committed, which are of other sessions, or until it is of no
@@ -199,16 +218,33 @@ impl Stepper<'_> {
         }
     }
 
-    /// The transaction under way has this plan, if it is slow.
+    /// Pauses before another attempt, but not while other sessions wait for this one.
+    pub(super) fn pause(&self, limit: Duration, control: &Control) {
+        let deadline = Instant::now() + limit;
+        let is_in_the_way =
+            |state: &State| state.ahead > 0 && state.positions[self.session] == Some(state.slowest);
+        let mut state = self.lockstep.state();
+        while !is_in_the_way(&state) && !control.is_stopped() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let waited = self.lockstep.changed.wait_timeout(state, left.min(GLANCE));
+            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The transaction under way has this plan, if it is slow. It waits after its first read, unless that comes
+    /// last.
     pub(super) fn set_slow(&mut self, plan: Option<&[PlannedOp]>) {
-        let first_read = |plan: &[PlannedOp]| plan.iter().position(|op| !op.writes());
-        self.waits_after = plan.and_then(first_read);
+        let (_, others) = plan.and_then(<[_]>::split_last).unzip();
+        self.waits_after = others.and_then(|ops| ops.iter().position(|op| !op.writes()));
     }
 
     /// Called after each operation: lets others commit if this is the point.
     pub(super) fn done(&self, op: usize) {
         if self.waits_after == Some(op) && self.lockstep.credit.is_left() {
-            self.lockstep.let_others_commit(LETS_COMMIT, FOR_COMMITS, QUIET);
+            self.lockstep.let_others_commit(LETS_COMMIT, FOR_COMMITS, self.lockstep.quiet());
         }
     }
 
@@ -231,5 +267,150 @@ impl Drop for Stepper<'_> {
         state.members -= 1;
         self.lockstep.place(&mut state, self.session, None);
         self.lockstep.notice_standstill(&mut state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(1);
+    /// Longer than any test: a wait that does not end for another reason fails it.
+    const LONG: Duration = Duration::from_secs(3600);
+
+    fn members(lockstep: &Lockstep, sessions: u32) -> Vec<Stepper<'_>> {
+        (0..sessions).filter_map(|session| lockstep.member(session)).collect()
+    }
+
+    #[test]
+    fn no_session_gets_too_far_ahead() {
+        const SESSIONS: usize = 4;
+        let lockstep = Lockstep::new(SESSIONS as u32, 3);
+        let positions: [AtomicU64; SESSIONS] = Default::default();
+        thread::scope(|scope| {
+            for (session, member) in members(&lockstep, 4).into_iter().enumerate() {
+                let (positions, lockstep) = (&positions, &lockstep);
+                scope.spawn(move || {
+                    // They end one after the other.
+                    for position in 0..100 * (session as u64 + 1) {
+                        positions[session].store(position, Ordering::SeqCst);
+                        lockstep.stay_together(session, position, LONG);
+                        let slowest = positions.iter().map(|at| at.load(Ordering::SeqCst)).min();
+                        assert!(slowest.is_some_and(|slowest| slowest + 3 >= position));
+                    }
+                    positions[session].store(u64::MAX, Ordering::SeqCst);
+                    drop(member);
+                });
+            }
+        });
+        assert_eq!(lockstep.state().members, 0);
+        assert!(lockstep.member(4).is_none());
+    }
+
+    #[test]
+    fn a_slow_transaction_lets_others_commit() {
+        let (lockstep, committed) = (Lockstep::new(2, 3), AtomicU64::new(0));
+        let (_first, second) = (lockstep.member(0), lockstep.member(1).unwrap());
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                lockstep.let_others_commit(20, LONG, LONG);
+                assert!(committed.load(Ordering::SeqCst) >= 20);
+            });
+            while lockstep.state().waiting == 0 {
+                thread::yield_now();
+            }
+            for _ in 0..20 {
+                committed.fetch_add(1, Ordering::SeqCst);
+                second.committed();
+            }
+            waiting.join().unwrap();
+        });
+        assert_eq!(lockstep.credit.left(), FAILURES[0] + 1);
+    }
+
+    #[test]
+    fn slow_transactions_go_on_when_all_sessions_wait() {
+        let lockstep = Lockstep::new(3, 3);
+        let members = members(&lockstep, 3);
+        thread::scope(|scope| {
+            let slow = [0, 1].map(|session| {
+                let (lockstep, members) = (&lockstep, &members);
+                scope.spawn(move || {
+                    lockstep.let_others_commit(20, LONG, LONG);
+                    members[session].committed();
+                    lockstep.stay_together(session, 1, LONG);
+                })
+            });
+            lockstep.stay_together(2, 4, LONG);
+            slow.into_iter().for_each(|slow| slow.join().unwrap());
+        });
+        assert_eq!(lockstep.credit.left(), FAILURES[0], "this says nothing about the database");
+        drop(members);
+    }
+
+    #[test]
+    fn a_session_that_ends_is_not_waited_for() {
+        let lockstep = Lockstep::new(2, 3);
+        let mut members = members(&lockstep, 2);
+        thread::scope(|scope| {
+            let ahead = scope.spawn(|| lockstep.stay_together(1, 10, LONG));
+            while lockstep.state().ahead == 0 {
+                thread::yield_now();
+            }
+            drop(members.remove(0));
+            ahead.join().unwrap();
+            // Alone, a session has nothing to wait for.
+            lockstep.let_others_commit(20, LONG, LONG);
+        });
+    }
+
+    #[test]
+    fn waits_that_are_futile_are_given_up() {
+        let lockstep = Lockstep::new(2, 3);
+        let mut members = members(&lockstep, 2);
+        let (write, read) = (PlannedOp::Write { key: 1, value: 1 }, PlannedOp::Read { key: 1 });
+        members[1].set_slow(Some(&[write, read]));
+        assert_eq!(members[1].waits_after, None);
+        members[1].set_slow(Some(&[write, read, read]));
+        assert_eq!(members[1].waits_after, Some(1));
+        for _ in 0..FAILURES[0] {
+            lockstep.let_others_commit(20, LONG, SHORT);
+        }
+        // Neither would end.
+        members[1].done(1);
+        lockstep.stay_together(1, 10, LONG);
+    }
+
+    #[test]
+    fn a_session_that_keeps_others_waiting_is_left_behind() {
+        let lockstep = Lockstep::new(2, 3);
+        let _members = members(&lockstep, 2);
+        lockstep.stay_together(1, 10, SHORT);
+        lockstep.stay_together(1, 30, LONG);
+        // It goes by itself until it has caught up.
+        lockstep.stay_together(0, 1, LONG);
+        assert_eq!(lockstep.state().positions, [None, Some(30)]);
+        lockstep.stay_together(0, 28, LONG);
+        assert_eq!(lockstep.state().positions, [Some(28), Some(30)]);
+        lockstep.stay_together(1, 40, SHORT);
+        assert_eq!(lockstep.state().positions, [None, Some(40)]);
+    }
+
+    #[test]
+    fn a_session_does_not_pause_while_others_wait_for_it() {
+        let (lockstep, control) = (Lockstep::new(2, 3), Control::new());
+        let members = members(&lockstep, 2);
+        thread::scope(|scope| {
+            let ahead = scope.spawn(|| lockstep.stay_together(1, 4, LONG));
+            members[0].pause(LONG, &control);
+            lockstep.stay_together(0, 1, LONG);
+            ahead.join().unwrap();
+        });
+        // No session waits now, but the run may end.
+        control.stop(isolario_model::StopReason::Interrupted, None);
+        members[0].pause(LONG, &control);
     }
 }

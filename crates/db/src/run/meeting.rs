@@ -116,6 +116,11 @@ impl Credit {
         self.left.load(Ordering::Relaxed) > 0
     }
 
+    #[cfg(test)]
+    pub(super) fn left(&self) -> u32 {
+        self.left.load(Ordering::Relaxed)
+    }
+
     /// Takes one away for a wait that was futile, and adds one for a wait that was not.
     pub(super) fn settle(&self, succeeded: bool) {
         let change = |left: u32| match succeeded {
@@ -333,7 +338,7 @@ mod tests {
             gathering.wait(Point::Begun, LONG);
             waiting.join().unwrap();
         });
-        assert_eq!(gathering.credit[0].left.load(Ordering::Relaxed), FAILURES);
+        assert_eq!(gathering.credit[0].left(), FAILURES);
     }
 
     #[test]

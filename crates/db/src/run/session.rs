@@ -181,7 +181,7 @@ impl<'r> Session<'r> {
         for attempt in 0..=self.shared.plan.max_retries {
             if attempt > 0 {
                 self.shared.meter.retried();
-                self.pause(&mut pause);
+                self.pause_before_attempt(&mut pause);
             }
             if self.shared.control.is_stopped() || !self.reconnect() {
                 return Ended::Over;
@@ -309,6 +309,17 @@ impl<'r> Session<'r> {
     fn recorded(&self, result: Result<(), SinkError>) {
         if let Err(error) = result {
             self.shared.control.stop(StopReason::Recording, Some(not_recorded(&error)));
+        }
+    }
+
+    /// As [`Session::pause`], but not while other sessions wait for this one.
+    fn pause_before_attempt(&self, pause: &mut Duration) {
+        match &self.client.stepper {
+            Some(stepper) => {
+                stepper.pause(*pause, self.shared.control);
+                *pause = (*pause * 2).min(LONGEST_PAUSE);
+            }
+            None => self.pause(pause),
         }
     }
 

@@ -26,9 +26,7 @@ pub(super) fn in_real_time(claim: Claim) -> Claim {
 
 /// What a run needs room for.
 pub(super) fn layout(settings: &Settings) -> Layout {
-    let extra = settings.host.map_or(0, super::host::Host::extra_keys);
-    let keys = settings.workload.standing_keys() + extra + settings.unused_keys;
-    let layout = Layout::new(settings.workload.kind, keys)
+    let layout = Layout::new(settings.workload.kind, settings.unused_keys().end as u32)
         .with_value_size(settings.value_size);
     match settings.to_be_killed {
         Some(run) => layout.with_run(run.wrapping_add(settings.seed)),
