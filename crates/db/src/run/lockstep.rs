@@ -85,7 +85,7 @@ impl Lockstep {
     pub(super) fn member(&self, session: u32) -> Option<Stepper<'_>> {
         let session = session as usize;
         let is_member = session < self.state().positions.len();
-        is_member.then_some(Stepper { lockstep: self, session, waits_after: None })
+        is_member.then(|| Stepper { lockstep: self, session, waits_after: None })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
