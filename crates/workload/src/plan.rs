@@ -161,8 +161,8 @@ pub trait Generator {
 
     /// Whether a transaction is slow: after its first read, the runner lets other transactions commit before
     /// it goes on, so that it sees an old state of the database when many newer ones have come and gone.
-    fn is_slow(&self, place: AttemptedTxn) -> bool {
-        let _ = place;
+    fn is_slow(&self, txn: AttemptedTxn) -> bool {
+        let _ = txn;
         false
     }
 

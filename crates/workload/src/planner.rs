@@ -156,8 +156,8 @@ impl Planner {
     }
 
     /// The key that is the second one of a transaction, if it is slow: the next to come into use.
-    fn next_key(&self, place: AttemptedTxn) -> Option<u64> {
-        self.is_slow(place).then(|| self.turnover.next_key(place.position)).flatten()
+    fn next_key(&self, txn: AttemptedTxn) -> Option<u64> {
+        self.is_slow(txn).then(|| self.turnover.next_key(txn.position)).flatten()
     }
 
     fn action(&self, rng: &mut Rng) -> Action {
@@ -249,8 +249,8 @@ impl Generator for Planner {
         self.workload.aim.map(|aim| aim.rendezvous(session))
     }
 
-    fn is_slow(&self, place: AttemptedTxn) -> bool {
-        let path = [u64::from(place.session), place.position, SLOW];
+    fn is_slow(&self, txn: AttemptedTxn) -> bool {
+        let path = [u64::from(txn.session), txn.position, SLOW];
         Rng::derive(self.seed, &path).happens(self.slow)
     }
 
@@ -390,16 +390,16 @@ mod tests {
             for position in 0..500 {
                 keys_in_use.extend((0..10).map(|slot| planner.turnover.key(slot, position)));
                 for session in 0..4 {
-                    let place = AttemptedTxn::first(session, position);
+                    let txn = AttemptedTxn::first(session, position);
                     let of = |planner: &Planner| {
                         let mut plan = Vec::new();
-                        planner.plan(place, &mut plan);
+                        planner.plan(txn, &mut plan);
                         plan
                     };
                     let plan = of(&planner);
                     let keys: BTreeSet<u64> = plan.iter().filter_map(PlannedOp::key).collect();
                     assert!(keys.iter().all(|key| *key < planner.keys(position + 1).unwrap()));
-                    if !planner.is_slow(place) {
+                    if !planner.is_slow(txn) {
                         assert_eq!(plan, of(&without));
                         assert!(keys.is_subset(&keys_in_use));
                         continue;

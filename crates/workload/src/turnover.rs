@@ -57,8 +57,7 @@ impl Turnover {
         if self.absent == 0 {
             return None;
         }
-        // The last slot whose key is still in use at the end of the period: those after it have their new
-        // keys already.
+        // The last of the slots that get their next key within this period: slots with larger numbers have theirs already.
         let left = self.period - position % self.period;
         let number = (left * self.absent).div_ceil(self.period) - 1;
         let generation = (position + number * self.period / self.absent) / self.period + 1;

@@ -40,7 +40,7 @@ pub(super) struct Lockstep {
 struct State {
     /// The position of each session, unless it has ended or was left behind.
     positions: Vec<Option<u64>>,
-    /// The smallest of them; the largest number if there is none.
+    /// The smallest of them; the largest number if all sessions are gone.
     slowest: u64,
     /// Number of sessions at that position.
     at_slowest: usize,
@@ -106,8 +106,8 @@ impl Lockstep {
     }
 
     /// Notes the position of a session, and wakes those that waited for it.
-    fn place(&self, state: &mut State, session: usize, position: Option<u64>) {
-        if state.place(session, position) {
+    fn set_position(&self, state: &mut State, session: usize, position: Option<u64>) {
+        if state.set_position(session, position) {
             self.changed.notify_all();
         }
     }
@@ -118,7 +118,7 @@ impl Lockstep {
         let is_behind = state.positions[session].is_none();
         // A session that was left behind and is not back yet goes by itself.
         if !is_behind || position.saturating_add(self.max_lead) >= state.slowest {
-            self.place(&mut state, session, Some(position));
+            self.set_position(&mut state, session, Some(position));
         }
         let too_far = |state: &mut State| {
             position > state.slowest.saturating_add(self.max_lead) && self.credit.is_left()
@@ -139,7 +139,7 @@ impl Lockstep {
             let is_late = |other: &u64| other.saturating_add(self.max_lead) < position;
             for other in 0..state.positions.len() {
                 if state.positions[other].as_ref().is_some_and(is_late) {
-                    self.place(&mut state, other, None);
+                    self.set_position(&mut state, other, None);
                 }
             }
         }
@@ -184,7 +184,7 @@ impl Lockstep {
 
 impl State {
     /// Notes the position of a session; returns whether the slowest one moved.
-    fn place(&mut self, session: usize, position: Option<u64>) -> bool {
+    fn set_position(&mut self, session: usize, position: Option<u64>) -> bool {
         let old = std::mem::replace(&mut self.positions[session], position);
         let slowest = self.slowest;
         self.at_slowest -= usize::from(old == Some(slowest));

@@ -106,7 +106,7 @@ pub(super) struct Credit {
 }
 
 impl Credit {
-    /// Allows for this many futile waits at first, and at most for so many after others succeeded.
+    /// Allows for `first` futile waits, and for `most` of them after others succeeded.
     pub(super) fn new(first: u32, most: u32) -> Credit {
         Credit { left: AtomicU32::new(first), most }
     }

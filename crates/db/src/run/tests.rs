@@ -285,14 +285,14 @@ fn nobody_waits_for_sessions_that_have_ended() {
 
 #[test]
 fn slow_transactions_wait_for_no_session_that_fails_or_waits_for_them() {
-    let trouble = |n| match n % 10 {
+    let failures = |n| match n % 10 {
         3 => Some(DbError::retryable("conflict")),
         7 => Some(DbError::unknown("gone")),
         _ => None,
     };
     let stage = Stage { sessions: 6, txns: Some(401), ..stage() };
     let slow = Workload { keys: 10, absent_ratio: 0.5, slow_ratio: 0.5, ..Workload::default() };
-    let outcome = stage.run_workload(Fake::new(trouble), &slow).unwrap();
+    let outcome = stage.run_workload(Fake::new(failures), &slow).unwrap();
     assert_eq!((outcome.stopped, outcome.counts.committed), (StopReason::Done, 401));
     // One transaction at a time: none can commit while a slow one waits.
     let stage = Stage { sessions: 3, ..self::stage() };

@@ -87,8 +87,8 @@ impl Generator for SomeSessions<'_> {
         self.all.rendezvous(self.first + session)
     }
 
-    fn is_slow(&self, place: AttemptedTxn) -> bool {
-        self.all.is_slow(self.place(place))
+    fn is_slow(&self, txn: AttemptedTxn) -> bool {
+        self.all.is_slow(self.place(txn))
     }
 
     fn max_lead(&self) -> Option<u64> {

@@ -448,8 +448,8 @@ fn disk(faults: &Faults) -> Result<Disk, RunError> {
 /// How many keys one of the last transactions reads.
 const KEYS_AT_ONCE: usize = 50;
 
-/// Reads of all keys or rows that sessions have come to after so many positions, a few at a time, but for
-/// unused keys.
+/// Reads of all keys or rows that sessions can touch before a position, but for unused keys. Each
+/// transaction has a few.
 pub(super) fn last_reads(
     workload: &Workload,
     generator: &dyn Generator,
