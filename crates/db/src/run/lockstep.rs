@@ -265,7 +265,7 @@ impl Drop for Stepper<'_> {
     fn drop(&mut self) {
         let mut state = self.lockstep.state();
         state.members -= 1;
-        self.lockstep.place(&mut state, self.session, None);
+        self.lockstep.set_position(&mut state, self.session, None);
         self.lockstep.notice_standstill(&mut state);
     }
 }
