@@ -47,6 +47,12 @@ pub trait Database: Send + Sync {
         false
     }
 
+    /// Number of registers that are to exist, and remain unused, between those that exist before a run and
+    /// those that begin absent.
+    fn unused_keys(&self) -> u32 {
+        0
+    }
+
     /// Whether it can keep the rows of an application in [SQL tables](crate::Settings::tables) of their own.
     fn has_tables(&self) -> bool {
         false

@@ -164,6 +164,8 @@ pub struct RunShape {
     pub keys: u32,
     /// The share of them that begin absent.
     pub absent_ratio: f64,
+    /// The share of its transactions that are slow.
+    pub slow_ratio: f64,
     /// The share of reads.
     pub read_ratio: f64,
     /// How operations spread over keys.

@@ -24,13 +24,19 @@ impl DefaultRun {
     /// ten thousand often do not. `scripts/bench promises` measures it. Only the general workload takes
     /// its parameters from PolySI's evaluation, and predicate those of Emme's.
     pub fn of(kind: Kind) -> DefaultRun {
-        let absent_ratio = 0.5;
+        let (absent_ratio, slow_ratio) = (0.5, 0.1);
         let shape = Workload { kind, ..Workload::default() };
         let (workload, sessions, txns) = match kind {
             Kind::Mini => {
-                (Workload { keys: 10, read_ratio: 0.25, absent_ratio, ..shape }, 8, 10_000)
+                let workload =
+                    Workload { keys: 10, read_ratio: 0.25, absent_ratio, slow_ratio, ..shape };
+                (workload, 8, 10_000)
             }
-            Kind::General => (Workload { ops: 20, keys: 10_000, absent_ratio, ..shape }, 25, 5_000),
+            Kind::General => {
+                let workload =
+                    Workload { ops: 20, keys: 10_000, absent_ratio, slow_ratio, ..shape };
+                (workload, 25, 5_000)
+            }
             Kind::Append => (Workload { ops: 4, keys: 10, ..shape }, 8, 10_000),
             Kind::Lwt => (Workload { keys: 10, ..shape }, 8, 10_000),
             Kind::Predicate => (Workload { ops: 5, ..shape }, 8, 10_000),

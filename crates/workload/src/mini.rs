@@ -27,13 +27,21 @@ pub(crate) const UPDATES: &[&[MiniOp]] = &[
     &[R(0), R(1), W(1), W(0)],
 ];
 
+/// The read-only shape of slow transactions: they have a second key.
+pub(crate) const SLOW_READ_ONLY: &[&[MiniOp]] = &[&[R(0), R(1)]];
+
+/// The shapes of slow transactions that write. They do not write the second key, which others have written
+/// by then: most databases would have to refuse them.
+pub(crate) const SLOW_UPDATES: &[&[MiniOp]] = &[&[R(0), W(0), R(1)], &[R(0), R(1), W(0)]];
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_shape_is_a_mini_transaction() {
-        for shape in READ_ONLY.iter().chain(UPDATES) {
+        let shapes = [READ_ONLY, UPDATES, SLOW_READ_ONLY, SLOW_UPDATES];
+        for shape in shapes.into_iter().flatten() {
             let reads = shape.iter().filter(|step| matches!(step, R(_))).count();
             assert!((1..=2).contains(&reads) && shape.len() - reads <= 2, "{shape:?}");
             for (at, step) in shape.iter().enumerate() {

@@ -159,6 +159,19 @@ pub trait Generator {
         None
     }
 
+    /// Whether a transaction is slow: after its first read, the runner lets other transactions commit before
+    /// it goes on, so that it sees an old state of the database when many newer ones have come and gone.
+    fn is_slow(&self, txn: AttemptedTxn) -> bool {
+        let _ = txn;
+        false
+    }
+
+    /// The number of positions that a session may be ahead of the slowest one; `None` if sessions do
+    /// not wait for each other.
+    fn max_lead(&self) -> Option<u64> {
+        None
+    }
+
     /// The number of keys that transactions before this position can touch, counted from 0; `None` if
     /// keys do not change while the run goes on.
     fn keys(&self, positions: u64) -> Option<u64> {

@@ -1,7 +1,7 @@
 //! Makes the plans of the built-in workloads.
 
 use crate::application::{Application, KeyNames, Past, Schema};
-use crate::mini::{MiniOp, READ_ONLY, UPDATES};
+use crate::mini::{MiniOp, READ_ONLY, SLOW_READ_ONLY, SLOW_UPDATES, UPDATES};
 use crate::plan::{AttemptedTxn, Generator, PlannedOp, Rendezvous};
 use crate::rng::{Chance, Rng};
 use crate::sampler::Sampler;
@@ -11,6 +11,17 @@ use crate::turnover::{self, Turnover};
 
 /// Values that repeat are from 1 to this; unique values are above.
 const REPEATED_VALUES: u64 = 4;
+
+/// Positions that a session may be ahead of the slowest one where some transactions are slow: few enough that
+/// the next key is mostly absent when a slow transaction begins, and in use when it goes on.
+const MAX_LEAD: u32 = 3;
+
+/// Transactions of all sessions within the lead at least, so that few sessions, too, can go on for a while
+/// without the slowest one.
+const TXNS_AHEAD: u32 = 30;
+
+/// Distinguishes the draws of slow transactions from those of operations.
+const SLOW: u64 = 0x510e;
 
 /// Makes the plans of a [`Workload`].
 #[derive(Clone, Debug)]
@@ -25,6 +36,7 @@ pub struct Planner {
     /// Of what is not a read: read-modify-writes.
     rmw: Chance,
     duplicates: Chance,
+    slow: Chance,
     /// How many positions of a session a list lasts.
     list_positions: u64,
     /// How many attempts of a transaction have values of their own.
@@ -64,6 +76,7 @@ impl Planner {
             reads: Chance::new(workload.read_ratio),
             rmw: Chance::new(if writes > 0.0 { workload.rmw_ratio / writes } else { 0.0 }),
             duplicates: Chance::new(workload.duplicate_ratio),
+            slow: Chance::new(workload.slow_share()),
             list_positions: turnover::positions(workload, sessions, workload.list_length.into()),
             attempts: 1,
             table: match workload.kind {
@@ -108,9 +121,12 @@ impl Planner {
     fn mini(&self, place: AttemptedTxn, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
         let (shape, keys) = match self.workload.aim {
             Some(aim) => aim.part(place.session),
-            None => self.by_chance(rng),
+            None => self.by_chance(self.is_slow(place), rng),
         };
-        let keys = keys.map(|slot| self.turnover.key(slot, place.position));
+        let mut keys = keys.map(|slot| self.turnover.key(slot, place.position));
+        if let Some(next) = self.next_key(place) {
+            keys[1] = next;
+        }
         for (at, step) in shape.iter().enumerate() {
             plan.push(match *step {
                 MiniOp::R(key) => PlannedOp::Read { key: keys[key] },
@@ -122,8 +138,13 @@ impl Planner {
     }
 
     /// Any shape of a mini-transaction, on any two keys.
-    fn by_chance(&self, rng: &mut Rng) -> (&'static [MiniOp], [u64; 2]) {
-        let shapes = if rng.happens(self.reads) { READ_ONLY } else { UPDATES };
+    fn by_chance(&self, is_slow: bool, rng: &mut Rng) -> (&'static [MiniOp], [u64; 2]) {
+        let shapes = match (rng.happens(self.reads), is_slow) {
+            (true, false) => READ_ONLY,
+            (false, false) => UPDATES,
+            (true, true) => SLOW_READ_ONLY,
+            (false, true) => SLOW_UPDATES,
+        };
         let shape = shapes[rng.below(shapes.len() as u64) as usize];
         let first = self.sampler.sample(rng);
         let mut second = self.sampler.sample(rng);
@@ -132,6 +153,11 @@ impl Planner {
             second = if first + 1 < u64::from(self.workload.keys) { first + 1 } else { first - 1 };
         }
         (shape, [first, second])
+    }
+
+    /// The key that is the second one of a transaction, if it is slow: the next to come into use.
+    fn next_key(&self, txn: AttemptedTxn) -> Option<u64> {
+        self.is_slow(txn).then(|| self.turnover.next_key(txn.position)).flatten()
     }
 
     fn action(&self, rng: &mut Rng) -> Action {
@@ -147,8 +173,12 @@ impl Planner {
     fn general(&self, place: AttemptedTxn, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
         let ops = self.workload.ops as usize;
         let whole = self.workload.one_kind_per_txn.then(|| self.action(rng));
+        let mut second = self.next_key(place);
         while plan.len() < ops {
-            let key = self.turnover.key(self.sampler.sample(rng), place.position);
+            let mut key = self.turnover.key(self.sampler.sample(rng), place.position);
+            if !plan.is_empty() {
+                key = second.take().unwrap_or(key);
+            }
             let action = whole.unwrap_or_else(|| self.action(rng));
             // A read-modify-write for which there is no room left is its read alone.
             if action != Action::Write {
@@ -219,6 +249,16 @@ impl Generator for Planner {
         self.workload.aim.map(|aim| aim.rendezvous(session))
     }
 
+    fn is_slow(&self, txn: AttemptedTxn) -> bool {
+        let path = [u64::from(txn.session), txn.position, SLOW];
+        Rng::derive(self.seed, &path).happens(self.slow)
+    }
+
+    fn max_lead(&self) -> Option<u64> {
+        let lead = TXNS_AHEAD.div_ceil(self.sessions).max(MAX_LEAD);
+        (self.workload.slow_share() > 0.0).then_some(lead.into())
+    }
+
     fn key_names(&self) -> Option<KeyNames> {
         Schema::of(&self.workload).map(Schema::names)
     }
@@ -228,7 +268,10 @@ impl Generator for Planner {
     }
 
     fn keys(&self, positions: u64) -> Option<u64> {
-        Some(self.first_key(positions.saturating_sub(1)) + self.turnover.keys(positions))
+        let last = positions.saturating_sub(1);
+        let next = self.max_lead().and_then(|_| self.turnover.next_key(last));
+        let used = self.turnover.keys(positions).max(next.map_or(0, |next| next + 1));
+        Some(self.first_key(last) + used)
     }
 
     /// Lists are replaced, all at once, when they are as long as asked for on average: a key that
@@ -332,6 +375,57 @@ mod tests {
         let workload = Workload { kind, one_kind_per_txn: true, ..Workload::default() };
         for plan in plans(&workload, 2, 100) {
             assert!(plan.iter().all(|op| op.writes() == plan[0].writes()));
+        }
+    }
+
+    #[test]
+    fn slow_transactions_have_a_share_and_a_key_to_come() {
+        for kind in [Kind::Mini, Kind::General] {
+            let slow = Workload { kind, keys: 10, absent_ratio: 0.5, ..Workload::default() };
+            let slow = Workload { slow_ratio: 0.25, read_ratio: 0.2, ..slow };
+            let planner = Planner::new(&slow, 4, 5).unwrap();
+            let without = Workload { slow_ratio: 0.0, ..slow.clone() };
+            let without = Planner::new(&without, 4, 5).unwrap();
+            let (mut count, mut keys_in_use) = (0, BTreeSet::new());
+            for position in 0..500 {
+                keys_in_use.extend((0..10).map(|slot| planner.turnover.key(slot, position)));
+                for session in 0..4 {
+                    let txn = AttemptedTxn::first(session, position);
+                    let of = |planner: &Planner| {
+                        let mut plan = Vec::new();
+                        planner.plan(txn, &mut plan);
+                        plan
+                    };
+                    let plan = of(&planner);
+                    let keys: BTreeSet<u64> = plan.iter().filter_map(PlannedOp::key).collect();
+                    assert!(keys.iter().all(|key| *key < planner.keys(position + 1).unwrap()));
+                    if !planner.is_slow(txn) {
+                        assert_eq!(plan, of(&without));
+                        assert!(keys.is_subset(&keys_in_use));
+                        continue;
+                    }
+                    count += 1;
+                    let to_come: Vec<&u64> = keys.difference(&keys_in_use).collect();
+                    assert_eq!(to_come, [&planner.turnover.next_key(position).unwrap()]);
+                    assert_eq!(plan, of(&Planner::new(&slow, 4, 5).unwrap()), "again");
+                    if kind == Kind::Mini {
+                        let reads = plan.iter().filter(|op| !op.writes()).map(PlannedOp::key);
+                        assert_eq!(reads.collect::<BTreeSet<_>>().len(), 2);
+                        let is_to_come = |op: &&PlannedOp| op.key() == Some(*to_come[0]);
+                        assert!(!plan.iter().filter(is_to_come).any(PlannedOp::writes));
+                    }
+                }
+            }
+            assert!((430..570).contains(&count), "{kind}: {count} of 2000");
+            assert_eq!((planner.max_lead(), without.max_lead()), (Some(8), None));
+        }
+        let aim = Some(Aim::WriteSkew);
+        let aimed = Workload { slow_ratio: 1.0, absent_ratio: 0.5, aim, ..Workload::default() };
+        let append = Workload { kind: Kind::Append, slow_ratio: 1.0, ..Workload::default() };
+        for none in [aimed, append] {
+            let planner = Planner::new(&none, 8, 5).unwrap();
+            assert!((0..50).all(|at| !planner.is_slow(AttemptedTxn::first(0, at))));
+            assert_eq!(planner.max_lead(), None);
         }
     }
 

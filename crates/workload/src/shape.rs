@@ -74,6 +74,9 @@ pub struct Workload {
     /// The share of the keys of `mini` and `general` that begin absent, and that new ones keep
     /// replacing. The other keys exist before the run.
     pub absent_ratio: f64,
+    /// The share of the transactions of `mini` and `general` that are [slow](crate::Generator::is_slow): they
+    /// let others commit after their first read, and then access a key that is about to come into existence.
+    pub slow_ratio: f64,
     /// The share of reads among the operations; for `mini`, of read-only transactions.
     pub read_ratio: f64,
     /// The share of read-modify-writes among the operations of `general`. The rest, neither read
@@ -107,6 +110,7 @@ impl Default for Workload {
             ops: 8,
             keys: 1000,
             absent_ratio: 0.0,
+            slow_ratio: 0.0,
             read_ratio: 0.5,
             rmw_ratio: 0.0,
             one_kind_per_txn: false,
@@ -211,6 +215,7 @@ impl Workload {
             (self.read_ratio, "read ratio"),
             (self.rmw_ratio, "read-modify-write ratio"),
             (self.absent_ratio, "absent ratio"),
+            (self.slow_ratio, "slow ratio"),
             (self.duplicate_ratio, "duplicate ratio"),
         ] {
             if !(0.0..=1.0).contains(&found) {
@@ -241,6 +246,15 @@ impl Workload {
             matches!(self.kind, Kind::Mini | Kind::General) && self.application.is_none();
         let absent = if can_begin_absent { self.absent_ratio } else { 0.0 };
         self.keys - (f64::from(self.keys) * absent).round() as u32
+    }
+
+    /// The share of its transactions that are slow: none if it aims, or plays an application.
+    pub fn slow_share(&self) -> f64 {
+        let is_drawn = self.aim.is_none() && self.application.is_none();
+        match self.kind {
+            Kind::Mini | Kind::General if is_drawn => self.slow_ratio,
+            _ => 0.0,
+        }
     }
 
     /// What it is called: the application's name, or its kind's.

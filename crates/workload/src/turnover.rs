@@ -4,7 +4,7 @@ use crate::shape::{Kind, Workload};
 
 /// Writes that a key gets, on average, before a new one takes its place. A row that is inserted is
 /// soon updated, and few transactions pass between the two.
-const WRITES_PER_KEY: f64 = 8.0;
+const WRITES_PER_KEY: f64 = 4.0;
 
 /// The keys behind the slots that operations are drawn from.
 ///
@@ -51,6 +51,19 @@ impl Turnover {
         self.first + generation * self.absent + number
     }
 
+    /// The first key that comes into use after a position of any session, if new ones do: the one that
+    /// follows in the slot which is the next to get a new key.
+    pub(crate) fn next_key(self, position: u64) -> Option<u64> {
+        if self.absent == 0 {
+            return None;
+        }
+        // The last of the slots that get their next key within this period: slots with larger numbers have theirs already.
+        let left = self.period - position % self.period;
+        let number = (left * self.absent).div_ceil(self.period) - 1;
+        let generation = (position + number * self.period / self.absent) / self.period + 1;
+        Some(self.first + generation * self.absent + number)
+    }
+
     /// The number of keys that transactions before this position of any session have.
     pub(crate) fn keys(self, positions: u64) -> u64 {
         let last = |slot| self.key(slot, positions.saturating_sub(1)) + 1;
@@ -92,6 +105,26 @@ mod tests {
         let new = |position| keys(position).iter().filter(|key| **key >= 10).count();
         let counts: BTreeSet<usize> = (0..=turnover.period).map(new).collect();
         assert_eq!(counts, (0..=5).collect());
+    }
+
+    #[test]
+    fn the_next_key_comes_soonest() {
+        for (keys, ratio) in [(1, 1.0), (2, 0.5), (7, 0.3), (10, 0.5), (13, 0.9), (100, 1.0)] {
+            let turnover = turnover(keys, ratio);
+            let in_use = |position| {
+                (0..u64::from(keys))
+                    .map(|slot| turnover.key(slot, position))
+                    .collect::<BTreeSet<_>>()
+            };
+            for position in 0..200 {
+                let next = turnover.next_key(position).unwrap();
+                let now = in_use(position);
+                assert!(!now.contains(&next), "{keys} {ratio} {position}");
+                let changed = (position + 1..).map(in_use).find(|later| *later != now).unwrap();
+                assert!(changed.contains(&next), "{keys} {ratio} {position}");
+            }
+        }
+        assert_eq!(turnover(10, 0.0).next_key(5), None);
     }
 
     #[test]

@@ -103,7 +103,7 @@ pub(crate) struct ShapeArgs {
     #[arg(
         long,
         value_name = "ANOMALY",
-        conflicts_with_all = ["preset", "keys", "read_ratio", "distribution"],
+        conflicts_with_all = ["preset", "keys", "slow_ratio", "read_ratio", "distribution"],
         help = aim_help()
     )]
     pub(crate) aim: Option<String>,
@@ -131,10 +131,15 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keys: Option<u32>,
 
-    /// Share of the keys that start absent; each is replaced by a new absent key after about eight
+    /// Share of the keys that start absent; each is replaced by a new absent key after about four
     /// writes (mini, general) [default: 0.5; 0 for presets]
     #[arg(long, value_name = "R", value_parser = share)]
     pub(crate) absent_ratio: Option<f64>,
+
+    /// Share of slow transactions, which let up to 20 others commit after their first read and then
+    /// access a key that is about to come into use (mini, general) [default: 0.1; 0 for presets]
+    #[arg(long, value_name = "R", value_parser = share)]
+    pub(crate) slow_ratio: Option<f64>,
 
     /// Share of reads; for mini, of read-only transactions [default: 0.5; 0.25 for mini]
     #[arg(long, value_name = "R", value_parser = share)]

@@ -184,6 +184,7 @@ fn refuse_idle(args: &RunArgs) -> Result<(), Failure> {
         (args.shape.preset.is_some(), "--preset"),
         (args.shape.keys.is_some(), "--keys"),
         (args.shape.absent_ratio.is_some(), "--absent-ratio"),
+        (args.shape.slow_ratio.is_some(), "--slow-ratio"),
         (args.shape.read_ratio.is_some(), "--read-ratio"),
         (args.shape.rmw_ratio.is_some(), "--rmw-ratio"),
         (args.shape.distribution.is_some(), "--distribution"),

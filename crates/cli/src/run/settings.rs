@@ -187,6 +187,7 @@ fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failur
         &[
             (args.ops.is_some(), "--ops", &[Kind::General, Kind::Append, Kind::Predicate]),
             (args.absent_ratio.is_some(), "--absent-ratio", &[Kind::Mini, Kind::General]),
+            (args.slow_ratio.is_some(), "--slow-ratio", &[Kind::Mini, Kind::General]),
             (args.read_ratio.is_some(), "--read-ratio", &Kind::KEYED),
             (args.mix.is_some(), "--mix", &[Kind::Predicate]),
             (args.rmw_ratio.is_some(), "--rmw-ratio", &[Kind::General]),
@@ -201,6 +202,7 @@ fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failur
         ops: args.ops.unwrap_or(base.ops),
         keys: args.keys.unwrap_or(base.keys),
         absent_ratio: args.absent_ratio.unwrap_or(base.absent_ratio),
+        slow_ratio: args.slow_ratio.unwrap_or(base.slow_ratio),
         read_ratio: args.read_ratio.unwrap_or(base.read_ratio),
         rmw_ratio: args.rmw_ratio.unwrap_or(base.rmw_ratio),
         distribution: distribution.unwrap_or(base.distribution),
@@ -226,6 +228,7 @@ fn played(args: &ShapeArgs, application: Application) -> Result<DefaultRun, Fail
             (args.ops.is_some(), "--ops"),
             (args.keys.is_some(), "--keys"),
             (args.absent_ratio.is_some(), "--absent-ratio"),
+            (args.slow_ratio.is_some(), "--slow-ratio"),
             (args.read_ratio.is_some(), "--read-ratio"),
             (args.rmw_ratio.is_some(), "--rmw-ratio"),
             (args.mix.is_some(), "--mix"),

@@ -66,11 +66,17 @@ fn schemas_are_as_large_as_flags_say() {
 
 #[test]
 fn the_replay_command_asks_for_the_same() {
+    for workload in [&["append"][..], &["mini", "--slow-ratio", "0.4"]] {
+        replays(workload);
+    }
+}
+
+fn replays(workload: &[&str]) {
     let sandbox = Sandbox::new();
-    let first =
-        ["run", "--sessions", "1", "--txns", "50", "--out", "first", "--workload", "append"];
-    assert_eq!(sandbox.code(&first), 0);
+    let first = ["run", "--sessions", "1", "--txns", "50", "--out", "first", "--workload"];
+    assert_eq!(sandbox.code(&[&first, workload].concat()), 0);
     let replay = record(&sandbox, "first")["replay"].as_str().unwrap().to_owned();
+    assert!(replay.contains(&workload.join(" ").replace("mini ", "")), "{replay}");
     let mut words: Vec<&str> = replay.split(' ').skip(1).collect();
     words.extend(["--out", "second"]);
     assert_eq!(sandbox.code(&words), 0);

@@ -7,6 +7,7 @@ use isolario_formats::SessionRecorder;
 use isolario_model::{Op, OpInput, Outcome, SinkError, TxnEnd, TxnStart, ValueRef};
 use isolario_workload::{KeyNames, PlannedOp, TableOp};
 
+use super::lockstep::Stepper;
 use super::meeting::{Gatherer, Member, Point};
 use super::think::Think;
 use crate::database::{Access, ConditionalResult, Connection, Receipt, RegisterValue};
@@ -50,6 +51,8 @@ pub(super) struct Client<'r> {
     pub(super) group: Option<Member<'r>>,
     /// All sessions, where they gather in some transactions.
     pub(super) gatherer: Option<Gatherer<'r>>,
+    /// All sessions, where they stay together.
+    pub(super) stepper: Option<Stepper<'r>>,
 }
 
 /// What the database told about itself while a transaction ran.
@@ -104,6 +107,7 @@ impl<'r> Client<'r> {
             sightings: Vec::new(),
             group: None,
             gatherer: None,
+            stepper: None,
         }
     }
 
@@ -209,6 +213,9 @@ impl<'r> Client<'r> {
             match answer {
                 Ok(answer) => self.learn(*op, &answer),
                 Err(error) => return Ok(Err(error)),
+            }
+            if let Some(stepper) = &self.stepper {
+                stepper.done(at);
             }
         }
         self.think.pause();

@@ -16,7 +16,7 @@ pub struct Control {
 }
 
 /// Nobody waits longer than this before looking whether the run was stopped.
-const GLANCE: Duration = Duration::from_millis(20);
+pub(super) const GLANCE: Duration = Duration::from_millis(20);
 
 impl Control {
     /// A run that goes on.

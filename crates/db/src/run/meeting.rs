@@ -94,8 +94,41 @@ const FAILURES: u32 = 16;
 pub(super) struct Gathering {
     sessions: u32,
     meeting: Meeting,
-    /// Number of gatherings that may still fail: after begins, and before commits.
-    credit: [AtomicU32; 2],
+    /// For gatherings after begins, and before commits.
+    credit: [Credit; 2],
+}
+
+/// Number of waits that may still be futile before no session waits any more. It changes with what came
+/// of each.
+pub(super) struct Credit {
+    left: AtomicU32,
+    most: u32,
+}
+
+impl Credit {
+    /// Allows for `first` futile waits, and for `most` of them after others succeeded.
+    pub(super) fn new(first: u32, most: u32) -> Credit {
+        Credit { left: AtomicU32::new(first), most }
+    }
+
+    /// Whether it is worth while to wait.
+    pub(super) fn is_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed) > 0
+    }
+
+    #[cfg(test)]
+    pub(super) fn left(&self) -> u32 {
+        self.left.load(Ordering::Relaxed)
+    }
+
+    /// Takes one away for a wait that was futile, and adds one for a wait that was not.
+    pub(super) fn settle(&self, succeeded: bool) {
+        let change = |left: u32| match succeeded {
+            true => Some((left + 1).min(self.most)),
+            false => left.checked_sub(1),
+        };
+        let _ = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+    }
 }
 
 /// The point of a transaction at which a session waits for the others.
@@ -111,7 +144,7 @@ impl Gathering {
     pub(super) fn new(sessions: u32) -> Gathering {
         let meeting = Meeting::default();
         (0..sessions).for_each(|_| meeting.join());
-        Gathering { sessions, meeting, credit: [FAILURES; 2].map(AtomicU32::new) }
+        Gathering { sessions, meeting, credit: [FAILURES; 2].map(|most| Credit::new(most, most)) }
     }
 
     /// A session as a member, if it is one. It leaves when the value is dropped.
@@ -121,11 +154,8 @@ impl Gathering {
 
     fn wait(&self, point: Point, limit: Duration) {
         let credit = &self.credit[point as usize];
-        let left = credit.load(Ordering::Relaxed);
-        if left > 0 {
-            let all_were_here = self.meeting.wait(limit);
-            let left = if all_were_here { (left + 1).min(FAILURES) } else { left - 1 };
-            credit.store(left, Ordering::Relaxed);
+        if credit.is_left() {
+            credit.settle(self.meeting.wait(limit));
         }
     }
 }
@@ -308,7 +338,7 @@ mod tests {
             gathering.wait(Point::Begun, LONG);
             waiting.join().unwrap();
         });
-        assert_eq!(gathering.credit[0].load(Ordering::Relaxed), FAILURES);
+        assert_eq!(gathering.credit[0].left(), FAILURES);
     }
 
     #[test]

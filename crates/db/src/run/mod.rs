@@ -4,6 +4,7 @@ mod attempt;
 mod control;
 mod events;
 mod histogram;
+mod lockstep;
 mod meeting;
 mod meter;
 mod pace;
@@ -28,6 +29,7 @@ use crate::error::DbError;
 pub use attempt::{StateReport, key_name};
 pub use control::Control;
 use events::Events;
+use lockstep::Lockstep;
 use meeting::{Gathering, Meetings};
 use meter::{Chronicle, LastError, Meter};
 use pace::{Pace, Tickets};
@@ -134,6 +136,7 @@ struct Shared<'r> {
     pace: Pace,
     meetings: Meetings,
     gathering: Option<Gathering>,
+    lockstep: Option<Lockstep>,
     /// What keys are called, if not by their numbers.
     names: Option<KeyNames>,
     /// How many positions the longest session came to.
@@ -278,6 +281,8 @@ pub fn run_then(
         pace: Pace::new(plan.rate),
         meetings: Meetings::new(plan.sessions, |session| plan.generator.rendezvous(session)),
         gathering: plan.gathers.then(|| Gathering::new(plan.sessions)),
+        lockstep: (plan.generator.max_lead())
+            .map(|max_lead| Lockstep::new(plan.sessions, max_lead)),
         names: recorder.as_ref().and_then(|_| plan.generator.key_names()),
         positions: AtomicU64::new(0),
         epoch,

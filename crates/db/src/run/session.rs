@@ -52,6 +52,7 @@ impl<'r> Session<'r> {
         let mut client = Client::new(records, shared.epoch, think, shared.names.as_ref());
         client.group = shared.meetings.member(number);
         client.gatherer = shared.gathering.as_ref().and_then(|all| all.member(number));
+        client.stepper = shared.lockstep.as_ref().and_then(|all| all.member(number));
         Session {
             shared,
             number,
@@ -89,9 +90,14 @@ impl<'r> Session<'r> {
                 break;
             }
             self.shared.positions.fetch_max(position + 1, Ordering::Relaxed);
+            if let Some(stepper) = &self.client.stepper {
+                stepper.begin(position);
+            }
             let ended = self.transaction(position);
-            if ended != Ended::Committed {
-                self.shared.tickets.give_back();
+            match &self.client.stepper {
+                _ if ended != Ended::Committed => self.shared.tickets.give_back(),
+                Some(stepper) => stepper.committed(),
+                None => {}
             }
             if ended == Ended::Over {
                 break;
@@ -175,7 +181,7 @@ impl<'r> Session<'r> {
         for attempt in 0..=self.shared.plan.max_retries {
             if attempt > 0 {
                 self.shared.meter.retried();
-                self.pause(&mut pause);
+                self.pause_before_attempt(&mut pause);
             }
             if self.shared.control.is_stopped() || !self.reconnect() {
                 return Ended::Over;
@@ -221,6 +227,11 @@ impl<'r> Session<'r> {
         }
         if connection.writes_by_predicate_alone() {
             leave_alone(&mut self.plan);
+        }
+        if let Some(stepper) = &mut self.client.stepper {
+            // A later attempt waits for no session: the others may wait for what it holds.
+            let waits = place.attempt == 0 && self.shared.plan.generator.is_slow(place);
+            stepper.set_slow(waits.then_some(&self.plan));
         }
         let lives = i64::from(self.connections) * i64::from(self.shared.plan.sessions);
         let session = i64::from(self.number) + lives;
@@ -298,6 +309,17 @@ impl<'r> Session<'r> {
     fn recorded(&self, result: Result<(), SinkError>) {
         if let Err(error) = result {
             self.shared.control.stop(StopReason::Recording, Some(not_recorded(&error)));
+        }
+    }
+
+    /// As [`Session::pause`], but not while other sessions wait for this one.
+    fn pause_before_attempt(&self, pause: &mut Duration) {
+        match &self.client.stepper {
+            Some(stepper) => {
+                stepper.pause(*pause, self.shared.control);
+                *pause = (*pause * 2).min(LONGEST_PAUSE);
+            }
+            None => self.pause(pause),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use isolario_formats::read;
@@ -25,6 +25,8 @@ struct Fake {
     commits: Arc<AtomicU64>,
     script: Script,
     refuse: Option<DbError>,
+    /// Whether a transaction is under way, if there can only be one at a time.
+    turn: Option<Arc<(Mutex<bool>, Condvar)>>,
 }
 
 struct FakeConnection {
@@ -39,6 +41,7 @@ impl Fake {
             commits: Arc::default(),
             script: Arc::new(script),
             refuse: None,
+            turn: None,
         }
     }
 }
@@ -70,6 +73,9 @@ impl Database for Fake {
 impl Connection for FakeConnection {
     fn begin(&mut self, _: Access) -> Result<(), DbError> {
         assert!(self.writes.is_empty(), "the last transaction is over");
+        if let Some((is_taken, free)) = self.fake.turn.as_deref() {
+            *free.wait_while(is_taken.lock().unwrap(), |is_taken| *is_taken).unwrap() = true;
+        }
         Ok(())
     }
     fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
@@ -80,6 +86,7 @@ impl Connection for FakeConnection {
         Ok(())
     }
     fn commit(&mut self) -> Result<Receipt, DbError> {
+        self.end();
         let number = self.fake.commits.fetch_add(1, Ordering::Relaxed);
         if let Some(error) = (self.fake.script)(number) {
             return Err(error);
@@ -89,7 +96,18 @@ impl Connection for FakeConnection {
     }
     fn rollback(&mut self) -> Result<(), DbError> {
         self.writes.clear();
+        self.end();
         Ok(())
+    }
+}
+
+impl FakeConnection {
+    /// Lets the next transaction begin.
+    fn end(&self) {
+        if let Some((is_taken, free)) = self.fake.turn.as_deref() {
+            *is_taken.lock().unwrap() = false;
+            free.notify_one();
+        }
     }
 }
 
@@ -263,6 +281,24 @@ fn nobody_waits_for_sessions_that_have_ended() {
     };
     let outcome = stage.run_workload(Fake::new(trouble), &workload).unwrap();
     assert_eq!((outcome.stopped, outcome.counts.committed), (StopReason::Done, 101));
+}
+
+#[test]
+fn slow_transactions_wait_for_no_session_that_fails_or_waits_for_them() {
+    let failures = |n| match n % 10 {
+        3 => Some(DbError::retryable("conflict")),
+        7 => Some(DbError::unknown("gone")),
+        _ => None,
+    };
+    let stage = Stage { sessions: 6, txns: Some(401), ..stage() };
+    let slow = Workload { keys: 10, absent_ratio: 0.5, slow_ratio: 0.5, ..Workload::default() };
+    let outcome = stage.run_workload(Fake::new(failures), &slow).unwrap();
+    assert_eq!((outcome.stopped, outcome.counts.committed), (StopReason::Done, 401));
+    // One transaction at a time: none can commit while a slow one waits.
+    let stage = Stage { sessions: 3, ..self::stage() };
+    let alone = Fake { turn: Some(Arc::default()), ..Fake::new(|_| None) };
+    let outcome = stage.run_workload(alone, &slow).unwrap();
+    assert_eq!((outcome.stopped, outcome.counts.committed), (StopReason::Done, 50));
 }
 
 #[test]

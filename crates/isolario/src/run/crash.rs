@@ -66,7 +66,12 @@ fn recorded(settings: &Settings, fault: Fault) -> Result<(Recorded, RunTarget), 
     let mut connection = target.nodes[0].connect().map_err(at)?;
     let longest = before.sessions().map(|session| before.session_txns(session).len()).max();
     let planner = settings.planner()?;
-    let reads = last_reads(&settings.workload, &planner, longest.unwrap_or(0) as u64);
+    let reads = last_reads(
+        &settings.workload,
+        &planner,
+        settings.unused_keys(),
+        longest.unwrap_or(0) as u64,
+    );
     let found = reads.iter().map(|plan| read_again(plan, connection.as_mut()));
     let found = found.collect::<Result<Vec<_>, _>>().map_err(at)?;
     let outage = after(&before);

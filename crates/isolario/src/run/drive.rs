@@ -84,7 +84,10 @@ impl Course<'_> {
                 });
             }
             let trouble = self.target.trouble.as_ref();
-            let reads = |positions| last_reads(&settings.workload, self.generator, positions);
+            let reads = |positions| {
+                let unused = settings.unused_keys();
+                last_reads(&settings.workload, self.generator, unused, positions)
+            };
             let nodes = self.target.nodes.as_slice();
             let before = || trouble.iter().for_each(|trouble| trouble.last(control, nodes));
             let last = trouble.map(|_| LastSession { before: &before, txns: &reads });

@@ -87,6 +87,14 @@ impl Generator for SomeSessions<'_> {
         self.all.rendezvous(self.first + session)
     }
 
+    fn is_slow(&self, txn: AttemptedTxn) -> bool {
+        self.all.is_slow(self.place(txn))
+    }
+
+    fn max_lead(&self) -> Option<u64> {
+        self.all.max_lead()
+    }
+
     fn keys(&self, positions: u64) -> Option<u64> {
         self.all.keys(positions)
     }

@@ -164,7 +164,7 @@ pub fn run_with(
     handle: &Handle,
     observer: &mut dyn Observer,
 ) -> Result<RunOutcome, RunError> {
-    let workload = Workload { absent_ratio: 0.0, ..settings.workload.clone() };
+    let workload = Workload { absent_ratio: 0.0, slow_ratio: 0.0, ..settings.workload.clone() };
     let settings = &settings.clone().with_workload(workload);
     conduct(settings, Some(generator), || RunTarget::open(settings), handle, observer)
 }
@@ -400,6 +400,7 @@ fn begin(settings: &Settings, target: &RunTarget) -> RunRecord {
             ops: workload.max_ops(),
             keys: workload.keys,
             absent_ratio: workload.absent_ratio,
+            slow_ratio: workload.slow_share(),
             read_ratio: workload.read_ratio,
             distribution: workload.distribution.to_string(),
             txns: settings.txns,

@@ -71,6 +71,7 @@ fn shape(settings: &Settings, flag: &mut impl FnMut(&str, String)) {
         ops,
         keys,
         absent_ratio,
+        slow_ratio,
         read_ratio,
         rmw_ratio,
         distribution,
@@ -107,6 +108,9 @@ fn shape(settings: &Settings, flag: &mut impl FnMut(&str, String)) {
     // Whoever aims goes by the number of sessions.
     if aim.is_some() {
         return;
+    }
+    if matches!(kind, Kind::Mini | Kind::General) {
+        flag("slow-ratio", slow_ratio.to_string());
     }
     flag("keys", keys.to_string());
     match kind {

@@ -1,5 +1,6 @@
 //! What a run is asked to do.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ pub struct Settings {
     pub statement_timeout: Duration,
     /// What the clients ask for.
     pub workload: Workload,
+    /// Number of keys that exist and remain unused, between the others that exist before the run and those
+    /// that begin absent: what the database [asks for](isolario_db::Database::unused_keys).
+    pub(super) unused_keys: u32,
     /// Whether the rows of an application are kept in SQL tables of their own, instead of as registers.
     pub sql_tables: bool,
     /// The name of the preset that the workload came from, so that the run can be repeated.
@@ -149,6 +153,7 @@ impl Settings {
             isolation: None,
             statement_timeout: Duration::from_secs(5),
             workload,
+            unused_keys: 0,
             sql_tables: false,
             preset: None,
             sessions,
@@ -295,12 +300,18 @@ impl Settings {
         Schema::of(&self.workload).filter(|_| self.sql_tables)
     }
 
+    /// The keys that exist and remain unused.
+    pub(super) fn unused_keys(&self) -> Range<u64> {
+        let extra = self.host.map_or(0, Host::extra_keys);
+        let first = u64::from(self.workload.standing_keys() + extra);
+        first..first + u64::from(self.unused_keys)
+    }
+
     /// What the clients ask for, on all hosts.
     pub fn planner(&self) -> Result<Planner, WorkloadError> {
         let sessions = self.sessions.saturating_mul(self.host.map_or(1, Host::of));
         let planner = Planner::new(&self.workload, sessions, self.seed)?;
-        let spare = self.host.map_or(0, Host::extra_keys);
-        let first_absent = self.workload.standing_keys() + spare;
-        Ok(planner.with_attempts(self.max_retries + 1).with_absent_keys_from(first_absent.into()))
+        let first_absent = self.unused_keys().end;
+        Ok(planner.with_attempts(self.max_retries + 1).with_absent_keys_from(first_absent))
     }
 }

@@ -26,8 +26,7 @@ pub(super) fn in_real_time(claim: Claim) -> Claim {
 
 /// What a run needs room for.
 pub(super) fn layout(settings: &Settings) -> Layout {
-    let extra = settings.host.map_or(0, super::host::Host::extra_keys);
-    let layout = Layout::new(settings.workload.kind, settings.workload.standing_keys() + extra)
+    let layout = Layout::new(settings.workload.kind, settings.unused_keys().end as u32)
         .with_value_size(settings.value_size);
     match settings.to_be_killed {
         Some(run) => layout.with_run(run.wrapping_add(settings.seed)),
@@ -35,10 +34,15 @@ pub(super) fn layout(settings: &Settings) -> Layout {
     }
 }
 
-/// The settings of a run on this database: it may not take keys that begin absent.
+/// The settings of a run on this database: it may not take keys that begin absent, or need some unused keys
+/// before these.
 pub(super) fn suited<'s>(settings: &'s Settings, database: &dyn Database) -> Cow<'s, Settings> {
-    if database.takes_new_keys() || settings.workload.absent_ratio == 0.0 {
+    if settings.workload.standing_keys() == settings.workload.keys {
         return Cow::Borrowed(settings);
+    }
+    if database.takes_new_keys() {
+        let unused_keys = database.unused_keys();
+        return Cow::Owned(Settings { unused_keys, ..settings.clone() });
     }
     let workload = Workload { absent_ratio: 0.0, ..settings.workload.clone() };
     Cow::Owned(settings.clone().with_workload(workload))

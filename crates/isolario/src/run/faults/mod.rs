@@ -15,6 +15,7 @@ mod power;
 mod process;
 
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -447,10 +448,12 @@ fn disk(faults: &Faults) -> Result<Disk, RunError> {
 /// How many keys one of the last transactions reads.
 const KEYS_AT_ONCE: usize = 50;
 
-/// Reads of all keys or rows that sessions have come to after so many positions, a few at a time.
+/// Reads of all keys or rows that sessions can touch before a position, but for unused keys. Each
+/// transaction has a few.
 pub(super) fn last_reads(
     workload: &Workload,
     generator: &dyn Generator,
+    unused: Range<u64>,
     positions: u64,
 ) -> Vec<Vec<PlannedOp>> {
     let until = || generator.first_key(positions.saturating_sub(1)) + u64::from(workload.keys);
@@ -465,6 +468,6 @@ pub(super) fn last_reads(
         }
         _ => return Vec::new(),
     };
-    let reads: Vec<PlannedOp> = (0..last).map(read).collect();
+    let reads: Vec<PlannedOp> = (0..last).filter(|key| !unused.contains(key)).map(read).collect();
     reads.chunks(at_once).map(<[PlannedOp]>::to_vec).collect()
 }
