@@ -69,6 +69,11 @@ fn usage(stop: &clap::Error, args: &[OsString]) -> Outcome {
     if stop.use_stderr() { Outcome::Error } else { Outcome::Done }
 }
 
+/// The tree of commands and flags.
+pub fn command() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
+}
+
 fn execute(config: &Config, console: &mut Console) -> Result<Outcome, Failure> {
     // Before there is anything to leave behind.
     Interrupt::listen(console.quiet)?;
