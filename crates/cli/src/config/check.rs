@@ -213,17 +213,10 @@ impl Spill {
             }
             return Ok(Some(Spill { directory, only_above: None }));
         }
-        let is_plain = fits.is_ok()
-            && !args.follow
-            && args.join.is_empty()
-            && args.proof.is_none()
-            && args.search.version_order.is_none()
-            && args.search.serialization_order.is_none()
-            && args.search.assume.is_empty()
-            && args.search.matches.is_none();
+        let is_possible = fits.is_ok() && args.can_spill && args.proof.is_none();
         Ok(args
             .memory
-            .filter(|_| is_plain)
+            .filter(|_| is_possible)
             .map(|memory| Spill { directory: std::env::temp_dir(), only_above: Some(memory) }))
     }
 }
