@@ -52,7 +52,9 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Outcome {
         Err(stop) => return usage(&stop, &args),
     };
     let mut console = Console::new(&args.global);
-    let config = modes::refuse_idle(&command(), &matches).and_then(|()| Config::build(args));
+    let mut command = command();
+    command.build();
+    let config = modes::refuse_idle(&command, &matches).and_then(|()| Config::build(args));
     let result = config.and_then(|config| execute(&config, &mut console));
     let result = result.and_then(|outcome| Ok(console.finish().map(|()| outcome)?));
     result.unwrap_or_else(|failure| {

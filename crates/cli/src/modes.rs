@@ -86,6 +86,8 @@ const MAN: Modes = bit(29);
 const GEN: Modes = bit(30);
 const RUN: Modes = bit(31);
 const CHECK: Modes = bit(32);
+/// What a proof rests on is stated: its history has to be loaded.
+const STATED: Modes = bit(33);
 
 const REGISTERS: Modes = MINI.and(GENERAL).and(APPEND).and(LWT);
 /// Workloads whose keys and operations flags describe.
@@ -140,7 +142,8 @@ const TABLE: &[Row] = &[
     ("check", &["format", "bad_times", "max_anomalies"], ANY_CHECK),
     ("check", &["no_session_order"], ANY_CHECK),
     ("check", &["allow_empty", "report", "dot", "svg", "bug_report", "junit"], ANY_CHECK),
-    ("check", &["level", "clock_skew", "timeout", "memory", "no_minimize", "proof"], OF_LEVELS),
+    ("check", &["level", "clock_skew", "proof"], OF_LEVELS),
+    ("check", &["timeout", "memory", "no_minimize"], OF_LEVELS.without(PROMISED)),
     ("check", &["pattern"], PATTERNS.and(JOIN)),
     ("check", &["join", "joined"], LEVELS.and(PATTERNS).and(PROMISED).and(JOIN)),
     ("check", &["follow", "until_idle"], LEVELS.and(FOLLOW)),
@@ -149,11 +152,11 @@ const TABLE: &[Row] = &[
     ("check", &["assume"], LOADED.and(PATTERNS)),
     ("check", &["serialization_order"], LOADED.and(PROMISED)),
     ("check", &["matches"], LOADED.and(PATTERNS).and(PROMISED)),
-    ("verify", &["format", "bad_times"], VERIFY),
+    ("verify", &["format", "bad_times"], VERIFY.and(STATED).and(PROMISED)),
     ("verify", &["memory"], VERIFY),
-    ("verify", &["version_order", "trust_version_order", "assume"], WHOLE),
-    ("verify", &["serialization_order"], WHOLE.and(PROMISED)),
-    ("verify", &["matches"], WHOLE.and(PROMISED)),
+    ("verify", &["version_order", "trust_version_order", "assume"], WHOLE.and(STATED)),
+    ("verify", &["serialization_order"], WHOLE.and(STATED).and(PROMISED)),
+    ("verify", &["matches"], WHOLE.and(STATED).and(PROMISED)),
     ("shrink", &["anomaly", "timeout"], ANY_SHRINK),
     ("shrink", &["level", "format", "bad_times", "no_session_order", "clock_skew"], SHRINK),
     ("shrink", &["to", "file", "force", "proof"], SHRINK),
@@ -261,6 +264,11 @@ const MODES: &[Mode] = &[
         hint: "omit it, or --serialization-order",
     },
     Mode {
+        mode: STATED,
+        place: "with --version-order, --assume or --matches",
+        hint: "omit it: the history is loaded as a whole",
+    },
+    Mode {
         mode: SHRINK_SQL,
         place: "on a run of the sql workload",
         hint: "its findings are run again, and the scripts go to the run directory",
@@ -317,7 +325,10 @@ fn selected(command: &str, matches: &ArgMatches) -> Modes {
             ];
             with(asked, &flags)
         }
-        "verify" => with(WHOLE, &[("serialization_order", PROMISED)]),
+        "verify" => {
+            let stated = ["version_order", "assume", "matches"].map(|flag| (flag, STATED));
+            with(with(WHOLE, &[("serialization_order", PROMISED)]), &stated)
+        }
         "shrink" => {
             let path = matches.get_one::<std::path::PathBuf>("history");
             let record = path.and_then(|path| record_in(path));
@@ -454,9 +465,11 @@ fn in_words(command: &str, honouring: Modes) -> Option<String> {
         names.dedup();
         names.join(", ")
     };
-    let workloads = match (with.is_empty(), without.is_empty()) {
-        (true, _) | (_, true) => None,
-        _ if without == [(RANDOM_SQL, SQL)] => Some(format!("not {SQL}")),
+    let workloads = match (with.len(), without.len()) {
+        (0, _) | (_, 0) => None,
+        // The heading says it.
+        _ if honouring == RANDOM_SQL => None,
+        (with, without_count) if without_count < with => Some(format!("not {}", names(without))),
         _ => Some(names(with)),
     };
     let may_exclude = honouring.meets(KEYED.and(LEVELS).and(PATTERNS));

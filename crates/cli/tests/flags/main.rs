@@ -76,34 +76,35 @@ fn answer(scene: &Scene, mode: &Mode, flag: &str) -> Result<Answer, String> {
 fn tried(scene: &Scene, mode: &Mode, flag: &str, trial: &Trial) -> Result<Answer, String> {
     let (plain, given) = (mode.arguments(trial, &[]), mode.arguments(trial, trial.given));
     let shown = || given.join(" ");
+    let repeatable = trial.repeatable.unwrap_or(mode.repeatable);
     if let Effect::Threads(least) = trial.effect {
-        let outcome = scene.run(&given, mode.repeatable);
+        let outcome = scene.run(&given, repeatable);
         return match outcome.refuses(flag) {
             true => Ok(Answer::Refused),
             false if scene.starts_threads(&given, least) => Ok(Answer::Honoured),
             false => Err(format!("`{}` starts fewer than {least} threads", shown())),
         };
     }
-    let outcome = scene.run(&given, mode.repeatable);
+    let outcome = scene.run(&given, repeatable);
     // What the flag requires may be what does not exist here.
-    let required = trial.with.iter().filter(|word| word.starts_with('-'));
-    if outcome.refuses(flag) || required.clone().any(|flag| outcome.refuses(flag)) {
+    let is_idle = outcome.err.starts_with("error: --") && outcome.err.contains(" has no effect ");
+    if outcome.refuses(flag) || is_idle {
         return Ok(Answer::Refused);
     }
     let is_shown = match trial.effect {
         Effect::Reason(_) => return Ok(Answer::Explained),
         Effect::Threads(_) => false,
         Effect::Differs => {
-            let (first, second) = (scene.base(&plain, mode), scene.run(&plain, mode.repeatable));
+            let (first, second) = (scene.base(&plain, repeatable), scene.run(&plain, repeatable));
             if first != second {
                 let plain = plain.join(" ");
                 return Err(format!("`{plain}` differs from run to run:\n{first:#?}\n{second:#?}"));
             }
-            if outcome.err.starts_with("error: invalid value") {
-                return Err(format!("`{}` has a value that no command takes", shown()));
-            }
-            outcome != first
+            // An error shows nothing, unless it is the error that the flag avoids or leads to.
+            outcome != first && (outcome.code != 2 || first.code == 2)
         }
+        Effect::Fails(message) => outcome.code == 2 && outcome.err.contains(message),
+        Effect::Says(words) => outcome.out.contains(words) || outcome.err.contains(words),
         Effect::AtLeast(field, least) => outcome.number(field).is_some_and(|n| n >= least),
         Effect::Is(field, value) => outcome.number(field) == Some(value),
     };

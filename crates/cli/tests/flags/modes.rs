@@ -36,6 +36,15 @@ const fn threaded(
     Mode { name, command, base, repeatable: Repeatable::Words }
 }
 
+/// A mode that draws how much it does from the time that it takes.
+const fn chancy(
+    name: &'static str,
+    command: &'static [&'static str],
+    base: &'static [&'static str],
+) -> Mode {
+    Mode { name, command, base, repeatable: Repeatable::Shape }
+}
+
 /// A store in which one read in a hundred is wrong, however threads take turns.
 pub(crate) const WRONG: &str = "sim:rc?anomaly=thin-air-read";
 
@@ -54,7 +63,7 @@ pub(crate) const MODES: &[Mode] = &[
     mode(
         "check promised",
         CHECK,
-        &["--level", "LEVEL", "--serialization-order", "serial", "HISTORY"],
+        &["--level", "LEVEL", "--serialization-order", "SERIAL", "HISTORY"],
     ),
     mode("run mini", RUN, &["--sessions", "1", "--txns", "40", "--seed", "7", "--out", "o"]),
     mode(
@@ -104,8 +113,8 @@ pub(crate) const MODES: &[Mode] = &[
         RUN,
         &["--repeat", "2", "--sessions", "1", "--txns", "40", "--seed", "7", "--out", "o"],
     ),
-    threaded("run hunt", RUN, &["--hunt", "60s", "--db", WRONG, "--seed", "7", "--out", "o"]),
-    threaded(
+    chancy("run hunt", RUN, &["--hunt", "60s", "--db", WRONG, "--seed", "7", "--out", "o"]),
+    chancy(
         "run crash",
         RUN,
         &["--hunt", "100ms", "--crash", "--db", "sqlite:store.db", "--seed", "7", "--out", "o"],
@@ -117,8 +126,13 @@ pub(crate) const MODES: &[Mode] = &[
     mode("gen history lwt", GEN, &["--workload", "lwt", "--txns", "40"]),
     mode("gen history predicate", GEN, &["--workload", "predicate", "--txns", "40"]),
     mode("gen history application", GEN, &["--workload", "twitter", "--txns", "40"]),
-    mode("convert", &["convert"], &["HISTORY", "converted"]),
-    mode("verify", &["verify"], &["HISTORY", "h.proof"]),
+    mode("convert", &["convert"], &["--to", "jsonl", "HISTORY", "TARGET"]),
+    mode("verify", &["verify"], &["HISTORY", "PROOF"]),
+    mode(
+        "verify promised",
+        &["verify"],
+        &["--serialization-order", "serial", "promised.jsonl", "promised.proof"],
+    ),
     mode("stats", &["stats"], &["HISTORY"]),
     mode("show", &["show"], &["HISTORY", "T1"]),
     mode("shrink", &["shrink"], &["HISTORY"]),
@@ -146,6 +160,9 @@ impl Mode {
             words.push(match *word {
                 "HISTORY" => trial.history,
                 "LEVEL" => trial.level,
+                "SERIAL" => trial.serial,
+                "PROOF" => trial.proof,
+                "TARGET" => trial.target,
                 word => word,
             });
         }

@@ -36,6 +36,8 @@ pub(crate) enum Repeatable {
     Everything,
     /// Not the numbers either, nor what files contain: threads take turns.
     Words,
+    /// Only the form of what is printed, the names of files, and what was asked for.
+    Shape,
 }
 
 impl Outcome {
@@ -48,7 +50,11 @@ impl Outcome {
     ) -> Outcome {
         let text = |bytes: &[u8]| {
             let text = masked(&String::from_utf8_lossy(bytes));
-            if repeatable == Repeatable::Words { without_numbers(&text) } else { text }
+            match repeatable {
+                Repeatable::Everything => text,
+                Repeatable::Words => without_numbers(&text),
+                Repeatable::Shape => shape(&text),
+            }
         };
         let mut files = BTreeMap::new();
         let mut record = Record::default();
@@ -58,10 +64,14 @@ impl Outcome {
             }
             if name.ends_with("run.json") {
                 record = Record(serde_json::from_slice(&content).unwrap_or_default());
+                if repeatable == Repeatable::Shape {
+                    files.insert(name, asked(&record.0));
+                    continue;
+                }
             }
             let shown = match repeatable {
                 Repeatable::Everything => described(directory, &name, &content),
-                Repeatable::Words => String::new(),
+                Repeatable::Words | Repeatable::Shape => String::new(),
             };
             files.insert(name, shown);
         }
@@ -83,8 +93,28 @@ impl Outcome {
             line.match_indices(flag).any(|(at, _)| is_end(&line[at + flag.len()..]))
         };
         let is_named = lines.any(|line| line.starts_with("error: ") && names(line));
-        self.code == 2 && is_named && self.err.contains("\n  hint: ")
+        let is_alone = self.err.contains("error: the following required arguments were not provided");
+        self.code == 2 && (is_named && self.err.contains("\n  hint: ") || is_alone)
     }
+}
+
+/// Whether anything is printed, whether it is JSON, and whether it has colours. Of the phases of a hunt,
+/// the first one is always the same.
+fn shape(text: &str) -> String {
+    let first = text.lines().next().unwrap_or_default();
+    let phase = text.lines().find_map(|line| {
+        let line: Value = serde_json::from_str(line).ok()?;
+        let phase = line.get("phases")?.get(0)?.clone();
+        Some(["workload", "sessions", "keys", "think_us", "value_size", "seed"].map(|field| phase[field].clone()))
+    });
+    let is = (text.is_empty(), first.starts_with('{'), text.contains('\x1b'), first.starts_with('<'), first.starts_with("::"));
+    format!("{is:?} {phase:?}")
+}
+
+/// What a run was asked for, as its record says.
+fn asked(record: &Value) -> String {
+    let fields = ["urls", "isolation", "seed", "asked", "workload"];
+    format!("{:?} {}", fields.map(|field| record[field].to_string()), record["whitebox"].is_null())
 }
 
 /// All files below a directory, by their paths.
@@ -112,7 +142,7 @@ fn described(directory: &Path, name: &str, content: &[u8]) -> String {
     match end {
         "iso" if is_of_run => listing(directory, name),
         // The tables of a run are cleared; the pages that held them stay.
-        "db" => rows(&directory.join(name)),
+        "db" => format!("{} {}", rows(&directory.join(name)), content.len() >> 18),
         // They repeat what the history and the verdict say, with times.
         "html" | "proof" | "md" if is_of_run => String::new(),
         "db-wal" | "db-shm" => String::new(),
@@ -148,11 +178,13 @@ fn rows(path: &Path) -> String {
 }
 
 /// Keys of JSON whose values are times, sizes in memory, or repeat the flags.
-const MASKED: [&str; 14] = [
+const MASKED: [&str; 17] = [
     "began_unix_s",
     "check_ms",
+    "clock",
     "date",
     "digest",
+    "finish",
     "isolario",
     "latency",
     "peak_rss_bytes",
@@ -161,6 +193,7 @@ const MASKED: [&str; 14] = [
     "run_ms",
     "seconds",
     "simplified_in",
+    "start",
     "timing",
     "workload",
 ];
@@ -194,7 +227,7 @@ fn json(value: Value) -> Value {
 }
 
 /// Units of what is measured.
-const UNITS: [&str; 7] = ["ms", "s", "us", "MiB", "per second", "ms]", "s]"];
+const UNITS: [&str; 7] = ["ms", "s", "us", "ns", "MiB", "per second", "comparisons"];
 
 /// A line in which numbers with a unit of time or memory, and dates, are masked.
 fn without_times(line: &str) -> String {
@@ -221,9 +254,8 @@ fn without_times(line: &str) -> String {
     let mut parts = shown.split(" [");
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        match part.split_once("]:") {
-            Some((times, rest)) if !times.contains(|c: char| c.is_alphabetic()) => {
-                plain += ":";
+        match part.split_once(']') {
+            Some((times, rest)) if times.contains(", ") && is_of_numbers(times) => {
                 plain += rest;
             }
             _ => {
@@ -233,6 +265,10 @@ fn without_times(line: &str) -> String {
         }
     }
     plain
+}
+
+fn is_of_numbers(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | ' ' | '.' | '-' | '#'))
 }
 
 /// Text with every run of digits replaced.

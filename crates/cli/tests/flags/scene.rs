@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::modes::Mode;
 use crate::outcome::{Outcome, Repeatable, contents};
 
 /// Files by name. Each command has a copy of them.
@@ -86,6 +85,8 @@ const PROMISED: &str = r#"{"isolario":2,"initial":0}
 
 const SERIAL: &str = "{\"order\": [\"T1\", \"T2\"]}\n";
 
+const SQL_RUN: &str = r#"{"schema":"isolario.run/1","urls":["sqlite:"],"workload":{"kind":"sql"}}"#;
+
 const MATCHES: &str = r#"{"isolario":2,"initial":null}
 {"session":"a","id":"T1","ops":[["w",{"table":"people","row":{"id":1}},{"row":{"name":"Ada"}}]]}
 {"session":"a","id":"T2","ops":[["select","FROM people WHERE substr(name, 1, 1) = 'A'",[]]]}
@@ -127,6 +128,10 @@ impl Scene {
             ("order", ORDER),
             ("promised.jsonl", PROMISED),
             ("serial", SERIAL),
+            ("reversed", "{\"order\": [\"T2\", \"T1\"]}\n"),
+            ("strange", "{\"key\": \"nowhere\", \"values\": []}\n"),
+            // A run of the sql workload, as far as its record goes.
+            ("sql/run.json", SQL_RUN),
             ("matches.jsonl", MATCHES),
             ("two.probe", SCRIPT),
             ("templates/one.sql", TEMPLATE),
@@ -141,8 +146,12 @@ impl Scene {
             &["run", "--db", "sim:rc?anomaly=thin-air-read", "--seed", "7", "--sessions", "1"][..],
             &["check", "--level", "ser", "--proof", "h.proof", "h.jsonl"],
             &["check", "--level", "ser", "--proof", "bad.proof", "--bad-times", "unknown", "bad.jsonl"],
-            &["check", "--level", "ser", "--proof", "skew.proof", "skew.jsonl"],
+            &["check", "--level", "ser", "--proof", "spilled.proof", "--spill", ".", "fine.jsonl"],
+            &["check", "--level", "ser", "--proof", "trusted.proof", "--version-order", "order", "--trust-version-order", "blind.jsonl"],
+            &["check", "--level", "ru", "--proof", "assumed.proof", "--assume", "sequential-keys", "blind.jsonl"],
+            &["check", "--level", "ser", "--proof", "promised.proof", "--serialization-order", "serial", "promised.jsonl"],
             &["check", "--level", "ser", "--proof", "matches.proof", "--matches", "sqlite", "matches.jsonl"],
+            &["gen", "history", "--level", "rc", "--txns", "40", "--keys", "3", "-o", "cycles.jsonl"],
         ] {
             let more: &[&str] = match command[0] {
                 "run" => &["--txns", "200", "--out", "ran"],
@@ -188,11 +197,11 @@ impl Scene {
     }
 
     /// Runs a command without a flag, or remembers what came of it.
-    pub(crate) fn base(&self, args: &[&str], mode: &Mode) -> Outcome {
+    pub(crate) fn base(&self, args: &[&str], repeatable: Repeatable) -> Outcome {
         let words: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
         let known = self.known.borrow().get(&words).cloned();
         known.unwrap_or_else(|| {
-            let outcome = self.run(args, mode.repeatable);
+            let outcome = self.run(args, repeatable);
             self.known.borrow_mut().insert(words, outcome.clone());
             outcome
         })
