@@ -280,7 +280,7 @@ pub(crate) struct CheckArgs {
     pub(crate) join: Vec<PathBuf>,
 
     /// Write the joined history to FILE, for `verify`, `show` and `shrink`; FILE must not exist yet
-    #[arg(long, value_name = "FILE", requires = "join")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) joined: Option<PathBuf>,
 
     /// Check a recording (.iso) or a file of JSON lines while it is being written; new transactions

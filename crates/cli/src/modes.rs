@@ -143,7 +143,8 @@ const TABLE: &[Row] = &[
     ("check", &["no_session_order"], ANY_CHECK),
     ("check", &["allow_empty", "report", "dot", "svg", "bug_report", "junit"], ANY_CHECK),
     ("check", &["level", "clock_skew", "proof"], OF_LEVELS),
-    ("check", &["timeout", "memory", "no_minimize"], OF_LEVELS.without(PROMISED)),
+    ("check", &["timeout", "memory"], OF_LEVELS.without(PROMISED)),
+    ("check", &["no_minimize"], LOADED.and(FOLLOW)),
     ("check", &["pattern"], PATTERNS.and(JOIN)),
     ("check", &["join", "joined"], LEVELS.and(PATTERNS).and(PROMISED).and(JOIN)),
     ("check", &["follow", "until_idle"], LEVELS.and(FOLLOW)),
@@ -177,7 +178,8 @@ const TABLE: &[Row] = &[
     ("run", &["list_length"], APPEND.and(SEVERAL)),
     ("run", &["mix"], PREDICATE.and(RANDOM_SQL).and(SEVERAL)),
     ("run", &["rate"], KEYED.and(AIM).and(SEVERAL).and(HUNT)),
-    ("run", &["think", "value_size"], KEYED.and(AIM).and(SEVERAL)),
+    ("run", &["think"], KEYED.and(AIM).and(SEVERAL)),
+    ("run", &["value_size"], MINI.and(GENERAL).and(LWT).and(APPLICATION).and(AIM).and(SEVERAL)),
     ("run", &["max_retries"], KEYED.and(AIM).and(SEVERAL).and(HUNT).and(CRASH)),
     ("run", &["host"], KEYED.and(AIM).and(HOST)),
     ("run", &["repeat"], KEYED.and(AIM).and(REPEAT)),
@@ -360,7 +362,10 @@ fn is_given(matches: &ArgMatches, flag: &str) -> bool {
 }
 
 /// The command that was called, by its first name, and its arguments.
-fn called<'m>(root: &'m Command, matches: &'m ArgMatches) -> Option<(&'m Command, &'m str, &'m ArgMatches)> {
+fn called<'m>(
+    root: &'m Command,
+    matches: &'m ArgMatches,
+) -> Option<(&'m Command, &'m str, &'m ArgMatches)> {
     let (name, mut matches) = matches.subcommand()?;
     let mut command = root.find_subcommand(name)?;
     while let Some((below, more)) = matches.subcommand() {
@@ -378,16 +383,16 @@ pub(crate) fn refuse_idle(root: &Command, matches: &ArgMatches) -> Result<(), Fa
         let honouring = honouring(name, flag.get_id().as_str());
         // Of flags that all commands have, the table says which commands honour them.
         let concerned = if flag.is_global_set() { COMMANDS } else { ALL.without(SPLIT) };
-        let idle = |mode: &Modes| {
-            selected.has(*mode) && concerned.has(*mode) && !honouring.has(*mode)
-        };
+        let idle =
+            |mode: &Modes| selected.has(*mode) && concerned.has(*mode) && !honouring.has(*mode);
         let typed = match (flag.get_long(), flag.get_short()) {
             (Some(long), _) => format!("--{long}"),
             (None, short) => short.map(|short| format!("-{short}")).unwrap_or_default(),
         };
         if let Some(mode) = MODES.iter().find(|mode| idle(&mode.mode)) {
-            return Err(Failure::new(format!("{typed} has no effect {}", mode.place))
-                .with_hint(mode.hint));
+            return Err(
+                Failure::new(format!("{typed} has no effect {}", mode.place)).with_hint(mode.hint)
+            );
         }
         if let Some((_, workload)) = workloads().find(|(mode, _)| idle(mode)) {
             let named = matches.get_one::<String>("workload").map_or(workload, String::as_str);
@@ -419,17 +424,17 @@ pub(crate) fn suits(root: &Command, matches: &ArgMatches, mode: Modes) -> bool {
 pub(crate) fn with_modes(root: Command) -> Command {
     let name = |command: &Command| command.get_name().to_owned();
     let names: Vec<String> = root.get_subcommands().map(name).collect();
-    names.into_iter().fold(root, |root, name| {
-        root.mut_subcommand(&name, |command| below(command, &name))
-    })
+    names
+        .into_iter()
+        .fold(root, |root, name| root.mut_subcommand(&name, |command| below(command, &name)))
 }
 
 fn below(command: Command, name: &str) -> Command {
     let names: Vec<String> =
         command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    let command = names.into_iter().fold(command, |command, one| {
-        command.mut_subcommand(one, |command| below(command, name))
-    });
+    let command = names
+        .into_iter()
+        .fold(command, |command, one| command.mut_subcommand(one, |command| below(command, name)));
     command.mut_args(|flag| {
         let words = in_words(name, honouring(name, flag.get_id().as_str()));
         let help = flag.get_help().map(ToString::to_string);

@@ -154,7 +154,11 @@ impl Check {
 impl Join {
     fn build(args: &CheckArgs) -> Result<Option<Join>, Failure> {
         if args.join.is_empty() {
-            return Ok(None);
+            return match args.joined {
+                None => Ok(None),
+                Some(_) => Err(Failure::new("--joined has no effect without --join")
+                    .with_hint("omit it, or give the parts of a history with --join")),
+            };
         }
         if args.proof.is_some() && args.joined.is_none() {
             return Err(Failure::new("a proof is about one file, but --join reads several")

@@ -13,9 +13,7 @@ use crate::config::output_format;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::suggest::{AnomalyFlag, no_such};
-use crate::workload_flags::{
-    Named, find_distribution, find_preset, find_workload,
-};
+use crate::workload_flags::{Named, find_distribution, find_preset, find_workload};
 
 /// A history to generate, and where to.
 pub(crate) struct Generate {

@@ -87,8 +87,7 @@ fn tried(scene: &Scene, mode: &Mode, flag: &str, trial: &Trial) -> Result<Answer
     }
     let outcome = scene.run(&given, repeatable);
     // What the flag requires may be what does not exist here.
-    let is_idle = outcome.err.starts_with("error: --") && outcome.err.contains(" has no effect ");
-    if outcome.refuses(flag) || is_idle {
+    if outcome.refuses(flag) || outcome.is_refused() {
         return Ok(Answer::Refused);
     }
     let is_shown = match trial.effect {
@@ -103,8 +102,8 @@ fn tried(scene: &Scene, mode: &Mode, flag: &str, trial: &Trial) -> Result<Answer
             // An error shows nothing, unless it is the error that the flag avoids or leads to.
             outcome != first && (outcome.code != 2 || first.code == 2)
         }
-        Effect::Fails(message) => outcome.code == 2 && outcome.err.contains(message),
-        Effect::Says(words) => outcome.out.contains(words) || outcome.err.contains(words),
+        Effect::Fails(message) => outcome.code == 2 && outcome.says(message),
+        Effect::Says(words) => outcome.says(words),
         Effect::AtLeast(field, least) => outcome.number(field).is_some_and(|n| n >= least),
         Effect::Is(field, value) => outcome.number(field) == Some(value),
     };

@@ -15,13 +15,24 @@ pub(crate) struct Outcome {
     pub(crate) err: String,
     /// The new and changed files, by name.
     pub(crate) files: BTreeMap<String, String>,
-    /// The record of the run, if it is one; not compared as a whole.
+    /// What is not compared as a whole.
     pub(crate) record: Record,
 }
 
-/// What `run.json` says. Two records are alike whatever they say: it echoes the flags.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Record(pub(crate) Value);
+/// The record of the run, if it is one, and what was printed. Any two are alike: they say how long it
+/// took, and echo the flags.
+#[derive(Clone, Default)]
+pub(crate) struct Record {
+    run: Value,
+    out: String,
+    err: String,
+}
+
+impl std::fmt::Debug for Record {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("…")
+    }
+}
 
 impl PartialEq for Record {
     fn eq(&self, _: &Record) -> bool {
@@ -30,7 +41,7 @@ impl PartialEq for Record {
 }
 
 /// How much of an outcome is the same in two runs of one command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Repeatable {
     /// Everything but times.
     Everything,
@@ -57,15 +68,17 @@ impl Outcome {
             }
         };
         let mut files = BTreeMap::new();
-        let mut record = Record::default();
+        let plain = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (out, err) = (plain(&output.stdout), plain(&output.stderr));
+        let mut record = Record { run: Value::Null, out, err };
         for (name, content) in contents(directory) {
             if before.get(&name) == Some(&content) {
                 continue;
             }
             if name.ends_with("run.json") {
-                record = Record(serde_json::from_slice(&content).unwrap_or_default());
+                record.run = serde_json::from_slice(&content).unwrap_or_default();
                 if repeatable == Repeatable::Shape {
-                    files.insert(name, asked(&record.0));
+                    files.insert(name, asked(&record.run));
                     continue;
                 }
             }
@@ -80,21 +93,33 @@ impl Outcome {
         Outcome { code, out: text(&output.stdout), err: text(&output.stderr), files, record }
     }
 
+    /// Whether the command printed some words.
+    pub(crate) fn says(&self, words: &str) -> bool {
+        self.record.out.contains(words) || self.record.err.contains(words)
+    }
+
+    /// Whether a flag on the command line has no effect beside the others.
+    pub(crate) fn is_refused(&self) -> bool {
+        let first = self.record.err.lines().next().unwrap_or_default();
+        self.code == 2 && first.starts_with("error: -") && first.contains(" has no effect ")
+    }
+
     /// A number of the record, by a path such as `counts.retries`.
     pub(crate) fn number(&self, path: &str) -> Option<f64> {
-        path.split('.').try_fold(&self.record.0, |at, name| at.get(name))?.as_f64()
+        path.split('.').try_fold(&self.record.run, |at, name| at.get(name))?.as_f64()
     }
 
     /// Whether the command was refused because of a flag, with a remedy.
     pub(crate) fn refuses(&self, flag: &str) -> bool {
-        let mut lines = self.err.lines();
+        let err = &self.record.err;
+        let mut lines = err.lines();
         let names = |line: &str| {
             let is_end = |end: &str| !end.starts_with(|c: char| c.is_alphanumeric() || c == '-');
             line.match_indices(flag).any(|(at, _)| is_end(&line[at + flag.len()..]))
         };
         let is_named = lines.any(|line| line.starts_with("error: ") && names(line));
-        let is_alone = self.err.contains("error: the following required arguments were not provided");
-        self.code == 2 && (is_named && self.err.contains("\n  hint: ") || is_alone)
+        let is_alone = err.contains("error: the following required arguments were not provided");
+        self.code == 2 && (is_named && err.contains("\n  hint: ") || is_alone)
     }
 }
 
@@ -105,9 +130,18 @@ fn shape(text: &str) -> String {
     let phase = text.lines().find_map(|line| {
         let line: Value = serde_json::from_str(line).ok()?;
         let phase = line.get("phases")?.get(0)?.clone();
-        Some(["workload", "sessions", "keys", "think_us", "value_size", "seed"].map(|field| phase[field].clone()))
+        Some(
+            ["workload", "sessions", "keys", "think_us", "value_size", "seed"]
+                .map(|field| phase[field].clone()),
+        )
     });
-    let is = (text.is_empty(), first.starts_with('{'), text.contains('\x1b'), first.starts_with('<'), first.starts_with("::"));
+    let is = (
+        text.is_empty(),
+        first.starts_with('{'),
+        text.contains('\x1b'),
+        first.starts_with('<'),
+        first.starts_with("::"),
+    );
     format!("{is:?} {phase:?}")
 }
 
@@ -227,7 +261,7 @@ fn json(value: Value) -> Value {
 }
 
 /// Units of what is measured.
-const UNITS: [&str; 7] = ["ms", "s", "us", "ns", "MiB", "per second", "comparisons"];
+const UNITS: [&str; 8] = ["ms", "s", "us", "µs", "ns", "MiB", "per second", "comparisons"];
 
 /// A line in which numbers with a unit of time or memory, and dates, are masked.
 fn without_times(line: &str) -> String {

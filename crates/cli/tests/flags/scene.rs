@@ -17,7 +17,7 @@ use crate::outcome::{Outcome, Repeatable, contents};
 pub(crate) struct Scene {
     files: BTreeMap<String, Vec<u8>>,
     /// Outcomes of commands without a flag.
-    known: RefCell<BTreeMap<Vec<String>, Outcome>>,
+    known: RefCell<BTreeMap<(Vec<String>, Repeatable), Outcome>>,
 }
 
 /// Increments of `x` lose an update; one read is of an aborted write; `T7` reads what was overwritten
@@ -145,13 +145,70 @@ impl Scene {
             // A run that found something, with its proof.
             &["run", "--db", "sim:rc?anomaly=thin-air-read", "--seed", "7", "--sessions", "1"][..],
             &["check", "--level", "ser", "--proof", "h.proof", "h.jsonl"],
-            &["check", "--level", "ser", "--proof", "bad.proof", "--bad-times", "unknown", "bad.jsonl"],
+            &[
+                "check",
+                "--level",
+                "ser",
+                "--proof",
+                "bad.proof",
+                "--bad-times",
+                "unknown",
+                "bad.jsonl",
+            ],
             &["check", "--level", "ser", "--proof", "spilled.proof", "--spill", ".", "fine.jsonl"],
-            &["check", "--level", "ser", "--proof", "trusted.proof", "--version-order", "order", "--trust-version-order", "blind.jsonl"],
-            &["check", "--level", "ru", "--proof", "assumed.proof", "--assume", "sequential-keys", "blind.jsonl"],
-            &["check", "--level", "ser", "--proof", "promised.proof", "--serialization-order", "serial", "promised.jsonl"],
-            &["check", "--level", "ser", "--proof", "matches.proof", "--matches", "sqlite", "matches.jsonl"],
-            &["gen", "history", "--level", "rc", "--txns", "40", "--keys", "3", "-o", "cycles.jsonl"],
+            &[
+                "check",
+                "--level",
+                "ser",
+                "--proof",
+                "trusted.proof",
+                "--version-order",
+                "order",
+                "--trust-version-order",
+                "blind.jsonl",
+            ],
+            &[
+                "check",
+                "--level",
+                "ru",
+                "--proof",
+                "assumed.proof",
+                "--assume",
+                "sequential-keys",
+                "blind.jsonl",
+            ],
+            &[
+                "check",
+                "--level",
+                "ser",
+                "--proof",
+                "promised.proof",
+                "--serialization-order",
+                "serial",
+                "promised.jsonl",
+            ],
+            &[
+                "check",
+                "--level",
+                "ser",
+                "--proof",
+                "matches.proof",
+                "--matches",
+                "sqlite",
+                "matches.jsonl",
+            ],
+            &[
+                "gen",
+                "history",
+                "--level",
+                "rc",
+                "--txns",
+                "40",
+                "--keys",
+                "3",
+                "-o",
+                "cycles.jsonl",
+            ],
         ] {
             let more: &[&str] = match command[0] {
                 "run" => &["--txns", "200", "--out", "ran"],
@@ -198,11 +255,12 @@ impl Scene {
 
     /// Runs a command without a flag, or remembers what came of it.
     pub(crate) fn base(&self, args: &[&str], repeatable: Repeatable) -> Outcome {
-        let words: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
-        let known = self.known.borrow().get(&words).cloned();
+        let words = args.iter().map(|word| (*word).to_owned()).collect();
+        let key: (Vec<String>, Repeatable) = (words, repeatable);
+        let known = self.known.borrow().get(&key).cloned();
         known.unwrap_or_else(|| {
             let outcome = self.run(args, repeatable);
-            self.known.borrow_mut().insert(words, outcome.clone());
+            self.known.borrow_mut().insert(key, outcome.clone());
             outcome
         })
     }

@@ -111,7 +111,8 @@ pub(crate) fn trials(mode: &Mode, flag: &str) -> Vec<&'static Trial> {
     let command = mode.command.join(" ");
     let is_for = |of: &&str| *of == command || *of == mode.name;
     let is_meant = |trial: &&Trial| {
-        trial.given.first() == Some(&flag) && (trial.of.is_empty() || trial.of.iter().any(|of| is_for(&of)))
+        trial.given.first() == Some(&flag)
+            && (trial.of.is_empty() || trial.of.iter().any(|of| is_for(&of)))
     };
     TRIALS.iter().filter(is_meant).collect()
 }
@@ -121,7 +122,8 @@ const VERBOSE: &str = "there is no more to say about this";
 const OWN: &str = "it is the flag of this mode: the other modes of the command show what it does";
 const SEARCH: &str = "histories of one session are decided without search";
 const SLOW: &str = "it takes a database that does not answer";
-const SOUND: &str = "it takes a database that breaks its claim with random SQL, and SQLite does not";
+const SOUND: &str =
+    "it takes a database that breaks its claim with random SQL, and SQLite does not";
 const PLAIN: &str = "its result has no colours; error messages have";
 
 const TRIALS: &[Trial] = &[
@@ -138,9 +140,8 @@ const TRIALS: &[Trial] = &[
     given(&["--json"]),
     given(&["--json"]).of(&["gen history"]).with(&["-o", "g.iso"]),
     // check
-    given(&["--join", "fine.jsonl"]).of(&["check"]).fails("--joined"),
     given(&["--join", "fine.jsonl"]).of(&["check"]),
-    given(&["--join", "fine.jsonl"]).of(&CHECKS_OF_FILES).fails("cannot be used with '[HISTORY]...'"),
+    given(&["--join", "fine.jsonl"]).of(&CHECKS_OF_FILES).fails("cannot be used with"),
     given(&["--joined", "whole.jsonl"]).of(&["check join"]),
     given(&["--joined", "whole.jsonl"]).of(&["check"]),
     given(&["--follow", "--until-idle", "0s"]).of(&["check follow"]).because(OWN),
@@ -149,12 +150,21 @@ const TRIALS: &[Trial] = &[
     given(&["--until-idle", "0s"]).of(&["check follow"]).because(OWN),
     given(&["--until-idle", "0s"]).of(&["check"]),
     given(&["--spill", "templates"]).of(&["check spill"]).because(OWN),
-    given(&["--spill", "."]).of(&["check"]).with(&["--verbose"]).in_history("fine.jsonl"),
+    given(&["--spill", "."])
+        .of(&["check"])
+        .with(&["--verbose"])
+        .in_history("fine.jsonl")
+        .says("read from front to back"),
     given(&["--spill", "."]).of(&["check open"]).fails("--spill needs --level"),
     given(&["--level", "cc"]).of(&["check"]),
     given(&["--level", "si"]).of(&["check promised"]).in_history("promised.jsonl"),
     given(&["--pattern", "thin-air-read"]).of(&["check"]),
-    given(&["--format", "text"]).of(&["check", "verify", "stats", "show", "shrink"]).fails("h.jsonl:1"),
+    given(&["--format", "text"])
+        .of(&["check", "verify", "stats", "show", "shrink"])
+        .fails("h.jsonl:1"),
+    given(&["--format", "text"])
+        .of(&["check follow", "check spill"])
+        .fails("cannot be read incrementally"),
     given(&["--format", "text"]).of(&["verify promised"]).fails("promised.jsonl:1"),
     given(&["--bad-times", "unknown"]).of(&["check", "stats", "show"]).in_history("bad.jsonl"),
     given(&["--no-session-order"]).of(&["check"]).in_history("sessions.jsonl").in_order("reversed"),
@@ -178,12 +188,17 @@ const TRIALS: &[Trial] = &[
         .with(&["--version-order", "order"])
         .in_history("blind.jsonl"),
     given(&["--assume", "sequential-keys"]).of(&["check"]).in_history("blind.jsonl").at("ru"),
-    given(&["--serialization-order", "reversed"]).of(&["check promised"]).in_history("promised.jsonl"),
+    given(&["--serialization-order", "reversed"])
+        .of(&["check promised"])
+        .in_history("promised.jsonl"),
     given(&["--serialization-order", "serial"]).of(&["check"]).in_history("promised.jsonl"),
-    given(&["--serialization-order", "reversed"]).of(&["check"]).in_history("fine.jsonl"),
+    given(&["--serialization-order", "serial"])
+        .of(&["check join"])
+        .in_history("fine.jsonl")
+        .fails("has no place in the promised order"),
     given(&["--matches", "sqlite"]).of(&["check"]).in_history("matches.jsonl"),
     given(&["--no-minimize"]).of(&["check"]),
-    given(&["--no-minimize"]).of(&["check"]).with(&["--report", "r.html"]),
+    given(&["--no-minimize"]).of(&["check"]).with(&["--bug-report", "r.md"]),
     given(&["--report", "r.html"]).of(&["check"]),
     given(&["--dot", "r.dot"]).of(&["check"]),
     given(&["--svg", "r.svg"]).of(&["check"]),
@@ -193,22 +208,33 @@ const TRIALS: &[Trial] = &[
     given(&["--db", "sim:ser?anomaly=LostUpdate"]).of(&["run hunt"]),
     given(&["--db", "sqlite:other.db"]).of(&["run"]),
     given(&["--isolation", "chaos"]).of(&["run"]).fails("chaos"),
+    given(&["--check", "prefix"]).of(&["run predicate"]),
     given(&["--check", "rc"]).of(&["run"]),
-    given(&["--check", "chaos"]).of(&["run crash"]).fails("there is no level `chaos`"),
+    given(&["--check", "chaos"]).of(&["run crash", "run hunt"]).fails("there is no level `chaos`"),
     given(&["--whitebox"]).of(&["run"]),
     given(&["--whitebox"]).of(&["run hunt"]).fails("own log"),
     given(&["--whitebox"]).of(&["run lwt"]).says("own log"),
-    given(&["--shadow"]).of(&["run"]).with(&["--whitebox"]).fails("a shadow transaction takes PostgreSQL"),
+    given(&["--shadow"])
+        .of(&["run"])
+        .with(&["--whitebox"])
+        .fails("a shadow transaction takes PostgreSQL"),
     given(&["--shadow"]).of(&["run hunt"]).with(&["--whitebox"]).because("it takes PostgreSQL"),
     given(&["--timeout", "0s"]).of(&["run"]).because(SEARCH),
     given(&["--out", "p"]).of(&["run"]),
-    given(&["--out", "p"]).of(&["run crash"]).because("a hunt that finds nothing leaves nothing there"),
-    given(&["--max-anomalies", "0"]).of(&["run"]).with(&["--db", WRONG]).says("--max-anomalies N shows more"),
-    given(&["--max-anomalies", "0"]).of(&UNBROKEN).because("it takes a store that breaks its claim"),
-    given(&["--shrink"]).of(&["run"]).with(&["--no-shrink", "--db", WRONG]),
+    given(&["--out", "p"])
+        .of(&["run crash"])
+        .because("a hunt that finds nothing leaves nothing there"),
+    given(&["--max-anomalies", "0"])
+        .of(&["run"])
+        .with(&["--db", WRONG])
+        .says("--max-anomalies N shows more"),
+    given(&["--max-anomalies", "0"])
+        .of(&UNBROKEN)
+        .because("it takes a store that breaks its claim"),
+    given(&["--shrink"]).of(&["run"]).with(&["--no-shrink", "--db", WRONG]).only(Repeatable::Shape),
     given(&["--shrink"]).of(&["run sql"]).because(SOUND),
     given(&["--shrink"]).of(&UNBROKEN).because("it takes a store that breaks its claim"),
-    given(&["--no-shrink"]).of(&["run"]).with(&["--db", WRONG]),
+    given(&["--no-shrink"]).of(&["run"]).with(&["--db", WRONG]).only(Repeatable::Shape),
     given(&["--no-shrink"]).of(&["run sql"]).because(SOUND),
     given(&["--no-shrink"]).of(&UNBROKEN).because("it takes a store that breaks its claim"),
     given(&["--workload", "append"]).of(&["run", "gen history"]),
@@ -217,11 +243,15 @@ const TRIALS: &[Trial] = &[
     given(&["--preset", "emme-ranges"]).of(&["run predicate", "gen history predicate"]),
     given(&["--aim", "WriteSkew"]).of(&["run sql"]),
     given(&["--aim", "write-skew"]).of(&["run"]).with(&["--sessions", "4"]).only(Repeatable::Shape),
-    given(&["--aim", "write-skew"]).of(&["run repeat"]).with(&["--sessions", "4"]).says("aim write-skew"),
+    given(&["--aim", "write-skew"])
+        .of(&["run repeat"])
+        .with(&["--sessions", "4"])
+        .says("aim write-skew"),
     given(&["--sessions", "3"]).of(&["run", "gen history"]),
     given(&["--txns", "17"]).of(&["run", "gen history"]),
     given(&["--txns", "200"]).of(&["run sql", "run aim"]),
     given(&["--duration", "1us"]).of(&["run"]).says("committed   0"),
+    given(&["--duration", "1us"]).of(&["run sql", "run aim"]),
     given(&["--ops", "3"]).of(&["run", "gen history"]),
     given(&["--keys", "3"]).of(&["run", "gen history"]),
     given(&["--absent-ratio", "0"]).of(&["run"]),
@@ -240,7 +270,7 @@ const TRIALS: &[Trial] = &[
     given(&["--rate", "400"]).of(&["run hunt"]).shows(Effect::Is("workload.rate", 400.0)),
     given(&["--rate", "400"]).of(&["run"]).shows(Effect::AtLeast("run_ms", 90.0)),
     given(&["--think", "5ms"]).of(&["run"]).shows(Effect::AtLeast("run_ms", 40.0)),
-    given(&["--value-size", "100000"]).of(&["run"]).with(&["--db", "sqlite:store.db"]),
+    given(&["--value-size", "100"]).of(&["run"]).fails("--value-size"),
     given(&["--max-retries", "0"]).of(&["run hunt"]).shows(Effect::Is("workload.max_retries", 0.0)),
     given(&["--max-retries", "0"]).of(&["run"]).shows(Effect::Is("workload.max_retries", 0.0)),
     given(&["--max-retries", "0"]).of(&["run crash"]).because("as in any phase of a hunt"),
@@ -253,12 +283,22 @@ const TRIALS: &[Trial] = &[
         .with(&["--db", WRONG, "--txns", "60000", "--no-shrink"])
         .says("stopped at a violation"),
     given(&["--stop-on-violation"])
-        .of(&["run predicate", "run append"])
+        .of(&["run predicate", "run append", "run lwt"])
         .because("the simulated store has no such defect for this workload"),
-    given(&["--fault", "partition"]).of(&["run"]).fails("does not give the host and port of a server"),
-    given(&["--server", "true"]).of(&["run"]).with(&["--fault", "kill"]).fails("the fault kill needs a server, but sqlite"),
-    given(&["--server-pid", "pid"]).of(&["run"]).with(&["--fault", "kill"]).fails("the fault kill needs a server, but sqlite"),
-    given(&["--disk", "."]).of(&["run crash"]).because("SQLite keeps what it committed, without power too"),
+    given(&["--fault", "partition"])
+        .of(&["run"])
+        .fails("does not give the host and port of a server"),
+    given(&["--server", "true"])
+        .of(&["run"])
+        .with(&["--fault", "kill"])
+        .fails("the fault kill needs a server, but sqlite"),
+    given(&["--server-pid", "pid"])
+        .of(&["run"])
+        .with(&["--fault", "kill"])
+        .fails("the fault kill needs a server, but sqlite"),
+    given(&["--disk", "."])
+        .of(&["run crash"])
+        .because("SQLite keeps what it committed, without power too"),
     given(&["--disk", "."]).of(&["run"]).fails("--disk only applies to"),
     given(&["--repeat", "3"]).of(&["run"]),
     given(&["--hunt", "100ms"]).of(&["run hunt", "run crash"]).because(OWN),
@@ -294,17 +334,25 @@ const TRIALS: &[Trial] = &[
     given(&["--format", "text"]).of(&["gen history"]),
     given(&["-o", "g.iso"]).of(&["gen history"]),
     given(&["--version-order-out", "orders"]).of(&["gen history"]),
-    given(&["--version-order-ratio", "0.5"])
-        .of(&["gen history"])
-        .with(&["--version-order-out", "orders", "--keys", "4"]),
-    given(&["--version-order-ratio", "0.5"])
-        .of(&["gen history application"])
-        .with(&["--version-order-out", "orders", "--txns", "400"]),
+    given(&["--version-order-ratio", "0.5"]).of(&["gen history"]).with(&[
+        "--version-order-out",
+        "orders",
+        "--keys",
+        "4",
+    ]),
+    given(&["--version-order-ratio", "0.5"]).of(&["gen history application"]).with(&[
+        "--version-order-out",
+        "orders",
+        "--txns",
+        "400",
+    ]),
     given(&["--serialization-order-out", "orders"]).of(&["gen history"]),
     given(&["--force"]).of(&["gen history"]).with(&["-o", "fine.jsonl"]),
     // verify
     given(&["--bad-times", "unknown"]).of(&["verify"]).in_history("bad.jsonl").by("bad.proof"),
-    given(&["--bad-times", "unknown"]).of(&["verify promised"]).because("its history has no bad times"),
+    given(&["--bad-times", "unknown"])
+        .of(&["verify promised"])
+        .because("its history has no bad times"),
     given(&["--version-order", "strange"]).of(&["verify"]),
     given(&["--trust-version-order"])
         .of(&["verify"])
@@ -321,9 +369,13 @@ const TRIALS: &[Trial] = &[
         .in_history("promised.jsonl")
         .by("promised.proof"),
     given(&["--matches", "sqlite"]).of(&["verify"]).in_history("matches.jsonl").by("matches.proof"),
-    given(&["--matches", "sqlite"]).of(&["verify promised"]).because("its history has no predicates"),
+    given(&["--matches", "sqlite"])
+        .of(&["verify promised"])
+        .because("its history has no predicates"),
     given(&["--memory", "1B"]).of(&["verify"]).in_history("fine.jsonl").by("spilled.proof"),
-    given(&["--memory", "1B"]).of(&["verify"]).because("the history is in order, so that little is kept"),
+    given(&["--memory", "1B"])
+        .of(&["verify"])
+        .because("the history is in order, so that little is kept"),
     // convert, shrink, man
     given(&["--from", "text"]).of(&["convert"]).fails("h.jsonl:1"),
     given(&["--to", "text"]).of(&["convert"]),
@@ -333,8 +385,14 @@ const TRIALS: &[Trial] = &[
     given(&["--anomaly", "chaos"]).of(&["shrink sql"]).fails("there is no anomaly `chaos`"),
     given(&["--anomaly", "lost-update"]).of(&["shrink"]),
     given(&["--bad-times", "unknown"]).of(&["shrink"]).in_history("bad.jsonl"),
-    given(&["--no-session-order"]).of(&["shrink"]).in_history("sessions.jsonl"),
-    given(&["--clock-skew", "1ms"]).of(&["shrink"]).in_history("times.jsonl"),
+    given(&["--no-session-order"])
+        .of(&["shrink"])
+        .in_history("sessions.jsonl")
+        .fails("nothing to shrink"),
+    given(&["--clock-skew", "1ms"])
+        .of(&["shrink"])
+        .in_history("times.jsonl")
+        .fails("nothing to shrink"),
     given(&["--timeout", "0s"]).of(&["shrink sql"]).because(SOUND),
     given(&["--timeout", "0s"]).of(&["shrink"]),
     given(&["--db", "nowhere"]).of(&["shrink"]).fails("nowhere"),
@@ -345,8 +403,15 @@ const TRIALS: &[Trial] = &[
 ];
 
 /// Modes in which `--join` comes together with a history.
-const CHECKS_OF_FILES: [&str; 5] =
-    ["check levels", "check open", "check patterns", "check memory", "check promised"];
+const CHECKS_OF_FILES: [&str; 7] = [
+    "check levels",
+    "check open",
+    "check patterns",
+    "check follow",
+    "check spill",
+    "check memory",
+    "check promised",
+];
 
 /// Modes in which the simulated store keeps its claim.
 const UNBROKEN: [&str; 5] = ["run append", "run lwt", "run predicate", "run aim", "run crash"];
