@@ -78,8 +78,10 @@ impl Relational {
 
     pub(crate) fn build(args: RunArgs, form: ReportForm) -> Result<Relational, Failure> {
         if matches!(form, ReportForm::Junit | ReportForm::Github) {
-            return Err(Failure::new("the sql workload can only report as text or JSON")
-                .with_hint("omit --output, or use --json"));
+            return Err(Failure::new(
+                "--output junit and github have no effect on the sql workload",
+            )
+            .with_hint("use --output human or --output json"));
         }
         let parse = |text: &String| DbUrl::parse(text).map_err(|error| Failure::new(error.message));
         let urls: Result<Vec<_>, _> = args.db.iter().map(parse).collect();

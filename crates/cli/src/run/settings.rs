@@ -33,6 +33,12 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn build(args: RunArgs, form: ReportForm) -> Result<Run, Failure> {
+        if args.drive.host.is_some() && matches!(form, ReportForm::Junit | ReportForm::Github) {
+            let message =
+                "--output junit and github have no effect with --host: a part has no verdict";
+            return Err(Failure::new(message)
+                .with_hint("give it to `isolario check --join`, once all hosts are done"));
+        }
         let parse = |text: &String| DbUrl::parse(text).map_err(|error| Failure::new(error.message));
         let urls: Result<Vec<_>, _> = args.db.iter().map(parse).collect();
         let kind = args.shape.workload.as_deref().and_then(|name| name.parse().ok());

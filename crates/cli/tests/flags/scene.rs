@@ -253,16 +253,20 @@ impl Scene {
         Outcome::of(&output, here, &self.files, repeatable)
     }
 
-    /// Runs a command without a flag, or remembers what came of it.
-    pub(crate) fn base(&self, args: &[&str], repeatable: Repeatable) -> Outcome {
+    /// The outcome of a command without a flag, which must be the same each time.
+    pub(crate) fn base(&self, args: &[&str], repeatable: Repeatable) -> Result<Outcome, String> {
         let words = args.iter().map(|word| (*word).to_owned()).collect();
         let key: (Vec<String>, Repeatable) = (words, repeatable);
-        let known = self.known.borrow().get(&key).cloned();
-        known.unwrap_or_else(|| {
-            let outcome = self.run(args, repeatable);
-            self.known.borrow_mut().insert(key, outcome.clone());
-            outcome
-        })
+        if let Some(known) = self.known.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let (first, second) = (self.run(args, repeatable), self.run(args, repeatable));
+        if first != second {
+            let args = args.join(" ");
+            return Err(format!("`{args}` differs from run to run:\n{first:#?}\n{second:#?}"));
+        }
+        self.known.borrow_mut().insert(key, first.clone());
+        Ok(first)
     }
 
     /// Whether a command has at least this many threads at some time. It has them from start to end, but

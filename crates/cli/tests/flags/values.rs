@@ -242,6 +242,7 @@ const TRIALS: &[Trial] = &[
     given(&["--preset", "general-rh"]).of(&["run", "gen history"]),
     given(&["--preset", "emme-ranges"]).of(&["run predicate", "gen history predicate"]),
     given(&["--aim", "WriteSkew"]).of(&["run sql"]),
+    given(&["--aim", "write-skew"]).of(&["run aim"]).says("aim write-skew"),
     given(&["--aim", "write-skew"]).of(&["run"]).with(&["--sessions", "4"]).only(Repeatable::Shape),
     given(&["--aim", "write-skew"])
         .of(&["run repeat"])
@@ -304,7 +305,7 @@ const TRIALS: &[Trial] = &[
     given(&["--hunt", "100ms"]).of(&["run hunt", "run crash"]).because(OWN),
     given(&["--hunt", "100ms"]).of(&["run"]),
     given(&["--crash"]).of(&["run crash"]).because(OWN),
-    given(&["--crash"]).of(&["run hunt"]).fails("--crash needs a single embedded store"),
+    given(&["--crash"]).of(&["run hunt"]).fails("no way to resume the run of a killed process"),
     given(&["--crash"]).of(&["run"]),
     given(&["--to-be-killed", "5"]).of(&["run"]),
     given(&["--to-be-killed", "5"]).of(&["run aim"]).because("only its keys have other names"),
@@ -401,6 +402,10 @@ const TRIALS: &[Trial] = &[
     given(&["--force"]).of(&["shrink"]).with(&["--to", "jsonl", "-o", "fine.jsonl"]),
     given(&["--dir", "pages"]).of(&["man"]),
 ];
+
+/// The forms that not every command has, which the value decides and not the flag.
+pub(crate) const FORMS: [Trial; 2] =
+    [given(&["--output", "junit"]), given(&["--output", "github"])];
 
 /// Modes in which `--join` comes together with a history.
 const CHECKS_OF_FILES: [&str; 7] = [
