@@ -113,6 +113,7 @@ fn tried(scene: &Scene, mode: &Mode, flag: &str, trial: &Trial) -> Result<Answer
         Effect::Fails(message) => outcome.code == 2 && outcome.says(message),
         Effect::Says(words) => outcome.says(words),
         Effect::AtLeast(field, least) => outcome.number(field).is_some_and(|n| n >= least),
+        Effect::AtMost(field, most) => outcome.number(field).is_some_and(|n| n <= most),
         Effect::Is(field, value) => outcome.number(field) == Some(value),
     };
     match is_shown {

@@ -29,6 +29,8 @@ pub(crate) enum Effect {
     Differs,
     /// A number in the record of the run is at least this. It would not be without the flag.
     AtLeast(&'static str, f64),
+    /// A number in the record of the run is at most this. It would not be without the flag.
+    AtMost(&'static str, f64),
     /// A number in the record of the run is this.
     Is(&'static str, f64),
     /// The command fails with a message about the value: nothing else can be repeated.
@@ -248,11 +250,14 @@ const TRIALS: &[Trial] = &[
         .of(&["run repeat"])
         .with(&["--sessions", "4"])
         .says("aim write-skew"),
+    given(&["--sessions", "3"]).of(&["run aim"]).says("3 sessions"),
     given(&["--sessions", "3"]).of(&["run", "gen history"]),
     given(&["--txns", "17"]).of(&["run", "gen history"]),
     given(&["--txns", "200"]).of(&["run sql", "run aim"]),
-    given(&["--duration", "1us"]).of(&["run"]).says("committed   0"),
-    given(&["--duration", "1us"]).of(&["run sql", "run aim"]),
+    given(&["--duration", "30ms"])
+        .of(&["run"])
+        .with(&["--txns", "50000000"])
+        .shows(Effect::AtMost("counts.committed", 49_999_999.0)),
     given(&["--ops", "3"]).of(&["run", "gen history"]),
     given(&["--keys", "3"]).of(&["run", "gen history"]),
     given(&["--absent-ratio", "0"]).of(&["run"]),
@@ -270,7 +275,7 @@ const TRIALS: &[Trial] = &[
     given(&["--seed", "8"]).of(&["run aim"]).only(Repeatable::Shape),
     given(&["--rate", "400"]).of(&["run hunt"]).shows(Effect::Is("workload.rate", 400.0)),
     given(&["--rate", "400"]).of(&["run"]).shows(Effect::AtLeast("run_ms", 90.0)),
-    given(&["--think", "5ms"]).of(&["run"]).shows(Effect::AtLeast("run_ms", 40.0)),
+    given(&["--think", "20ms"]).of(&["run"]).shows(Effect::AtLeast("run_ms", 40.0)),
     given(&["--value-size", "100"]).of(&["run"]).fails("--value-size"),
     given(&["--max-retries", "0"]).of(&["run hunt"]).shows(Effect::Is("workload.max_retries", 0.0)),
     given(&["--max-retries", "0"]).of(&["run"]).shows(Effect::Is("workload.max_retries", 0.0)),
@@ -278,14 +283,14 @@ const TRIALS: &[Trial] = &[
     given(&["--statement-timeout", "1ms"]).of(&["run", "probe"]).because(SLOW),
     given(&["--host", "1/1"]).of(&["run host"]).because(OWN),
     given(&["--host", "1/1"]).of(&["run"]),
+    given(&["--stop-on-violation"])
+        .of(&["run predicate", "run append", "run lwt"])
+        .because("the simulated store has no such defect for this workload"),
     given(&["--stop-on-violation"]).of(&["run sql"]).because(SOUND),
     given(&["--stop-on-violation"])
         .of(&["run"])
         .with(&["--db", WRONG, "--txns", "60000", "--no-shrink"])
         .says("stopped at a violation"),
-    given(&["--stop-on-violation"])
-        .of(&["run predicate", "run append", "run lwt"])
-        .because("the simulated store has no such defect for this workload"),
     given(&["--fault", "partition"])
         .of(&["run"])
         .fails("does not give the host and port of a server"),
