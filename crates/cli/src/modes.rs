@@ -101,6 +101,7 @@ const LOADED: Modes = LEVELS.and(JOIN);
 const VERIFY: Modes = WHOLE.and(PIECES);
 const ANY_SHRINK: Modes = SHRINK.and(SHRINK_SQL);
 const ALL: Modes = Modes(u64::MAX);
+const NONE: Modes = Modes(0);
 /// Commands that have several modes, as a whole.
 const SPLIT: Modes = RUN.and(CHECK).and(GEN);
 const COMMANDS: Modes = SPLIT
@@ -311,12 +312,12 @@ fn selected(command: &str, matches: &ArgMatches) -> Modes {
     match command {
         "run" if given("hunt") => with(RUN.and(HUNT), &[("crash", CRASH)]),
         "run" => {
-            let workload = workload(matches);
+            let workload = workload(matches, ANY_RUN);
             let is_aimed = given("aim") && workload != RANDOM_SQL;
             let modes = RUN.and(workload).and(if is_aimed { AIM } else { workload });
             with(modes, &[("host", HOST), ("repeat", REPEAT)])
         }
-        "gen" => GEN.and(workload(matches)),
+        "gen" => GEN.and(workload(matches, KEYED)),
         "check" => {
             let asked = CHECK.and(if given("pattern") { PATTERNS } else { LEVELS });
             let flags = [
@@ -348,13 +349,16 @@ fn selected(command: &str, matches: &ArgMatches) -> Modes {
     }
 }
 
-/// The workload that is named, or the one of the preset that is. A name that means nothing is refused
-/// elsewhere.
-fn workload(matches: &ArgMatches) -> Modes {
+/// The workload that is named, or the one of the preset that is. Empty if the command has no such
+/// workload: it says so itself.
+fn workload(matches: &ArgMatches, of_command: Modes) -> Modes {
     let text = |flag: &str| matches.get_one::<String>(flag).map(String::as_str);
-    let named = text("workload").and_then(|name| workloads().find(|(_, known)| *known == name));
-    let of_preset = || Some(of_kind(Preset::find(text("preset")?)?.workload().kind));
-    named.map(|(mode, _)| mode).or_else(of_preset).unwrap_or(MINI)
+    if let Some(name) = text("workload") {
+        let mut known = workloads().filter(|(mode, _)| of_command.has(*mode));
+        return known.find(|(_, known)| *known == name).map_or(NONE, |(mode, _)| mode);
+    }
+    let preset = text("preset").and_then(Preset::find);
+    preset.map_or(MINI, |preset| of_kind(preset.workload().kind))
 }
 
 fn is_given(matches: &ArgMatches, flag: &str) -> bool {

@@ -263,6 +263,9 @@ fn json(value: Value) -> Value {
 /// Units of what is measured.
 const UNITS: [&str; 8] = ["ms", "s", "us", "µs", "ns", "MiB", "per second", "comparisons"];
 
+/// Those of time.
+const TIMES: [&str; 5] = ["ms", "s", "us", "µs", "ns"];
+
 /// A line in which numbers with a unit of time or memory, and dates, are masked.
 fn without_times(line: &str) -> String {
     let mut shown = String::new();
@@ -281,7 +284,12 @@ fn without_times(line: &str) -> String {
         let is_measured = UNITS.iter().any(|unit| follows(unit)) || is_date;
         shown += before;
         shown += if is_measured { "#" } else { &from[..number] };
-        rest = after;
+        // The unit depends on the time.
+        let unit = TIMES.iter().find(|unit| is_measured && follows(unit));
+        rest = match unit {
+            Some(unit) => after.trim_start_matches(' ').strip_prefix(unit).unwrap_or(after),
+            None => after,
+        };
     }
     shown += rest;
     // The times of transactions in text: `T1 [0, 1]:`.
