@@ -280,13 +280,13 @@ pub(crate) struct CheckArgs {
     pub(crate) join: Vec<PathBuf>,
 
     /// Write the joined history to FILE, for `verify`, `show` and `shrink`; FILE must not exist yet
-    #[arg(long, value_name = "FILE", requires = "join")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) joined: Option<PathBuf>,
 
     /// Check a recording (.iso) or a file of JSON lines while it is being written; new transactions
     /// are checked without starting over. Stops at the first violation, or when the recording is
     /// complete. Requires --level
-    #[arg(long, conflicts_with_all = ["join", "pattern", "version_order", "serialization_order", "assume", "matches"])]
+    #[arg(long)]
     pub(crate) follow: bool,
 
     /// With --follow: also stop after this long without new data, such as `30s` [default: never]
@@ -297,13 +297,7 @@ pub(crate) struct CheckArgs {
     /// to back. DIR holds temporary files: transactions that are recorded far out of the order in
     /// which they finished are sorted there, and the orders for --proof are collected there.
     /// Requires --level
-    #[arg(
-        long,
-        value_name = "DIR",
-        conflicts_with_all = [
-            "join", "follow", "pattern", "version_order", "serialization_order", "assume", "matches"
-        ]
-    )]
+    #[arg(long, value_name = "DIR")]
     pub(crate) spill: Option<PathBuf>,
 
     /// Levels to check: names or aliases from `isolario levels`, or `all` [default: every level
@@ -313,7 +307,7 @@ pub(crate) struct CheckArgs {
 
     /// Search for these anomalies instead of checking levels: names from `isolario explain`, or
     /// `all`
-    #[arg(long, value_name = "NAME[,NAME...]", value_delimiter = ',', conflicts_with = "level")]
+    #[arg(long, value_name = "NAME[,NAME...]", value_delimiter = ',')]
     pub(crate) pattern: Vec<String>,
 
     #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("Format of the history"))]
@@ -345,8 +339,12 @@ pub(crate) struct CheckArgs {
     pub(crate) allow_empty: bool,
 
     /// Write a proof of every verdict to FILE, for `isolario verify` (single history only)
-    #[arg(long, value_name = "FILE", conflicts_with = "pattern")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) proof: Option<PathBuf>,
+
+    /// Whether every flag is one that --spill honours.
+    #[arg(skip)]
+    pub(crate) can_spill: bool,
 
     #[command(flatten)]
     pub(crate) search: SearchArgs,
@@ -404,11 +402,7 @@ pub(crate) struct SearchArgs {
     /// Order in which the database promises that transactions take effect: a file with one JSON object
     /// per line, {"order": ["T1", "T2"]}, or `timestamps` for the database's timestamps in the history.
     /// A history that this order does not explain is a violation, even if another order does
-    #[arg(
-        long,
-        value_name = "FILE|timestamps",
-        conflicts_with_all = ["version_order", "assume", "pattern"]
-    )]
+    #[arg(long, value_name = "FILE|timestamps")]
     pub(crate) serialization_order: Option<PathBuf>,
 
     /// In-memory database to evaluate the predicates that Isolario cannot evaluate, such as those
@@ -488,11 +482,7 @@ pub(crate) struct VerifyArgs {
     pub(crate) assume: Vec<KeyAssumption>,
 
     /// Order of transactions, as given to `isolario check`
-    #[arg(
-        long,
-        value_name = "FILE|timestamps",
-        conflicts_with_all = ["version_order", "assume"]
-    )]
+    #[arg(long, value_name = "FILE|timestamps")]
     pub(crate) serialization_order: Option<PathBuf>,
 
     /// Database that evaluates predicates, as given to `isolario check`
@@ -502,6 +492,10 @@ pub(crate) struct VerifyArgs {
     /// Memory limit for verifying a proof from `check --spill`, such as `500MB` [default: 4GiB]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) memory: Option<u64>,
+
+    /// Whether every flag is one that is honoured where a history is not loaded.
+    #[arg(skip)]
+    pub(crate) can_go_by_pieces: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -104,8 +104,10 @@ pub(crate) struct Verify {
     pub(crate) assume: KeyAssumptions,
     pub(crate) serialization_order: Option<SerializationOrder>,
     pub(crate) matches: Option<MatchesBy>,
-    /// How many bytes an order may take that is replayed without loading the history.
+    /// Memory limit for verification without loading the history.
     pub(crate) memory: Option<u64>,
+    /// Whether the history need not be loaded, as far as the flags are concerned.
+    pub(crate) can_go_by_pieces: bool,
 }
 
 /// Where the order is that a database promises for its transactions.
@@ -141,7 +143,7 @@ impl Config {
             RawCommand::Check(args) => Command::Check(Box::new(Check::build(*args, form)?)),
             RawCommand::Convert(args) => Command::Convert(Convert::build(args)?),
             RawCommand::Gen(args) => Command::Gen(Generate::build(args)?),
-            RawCommand::Run(args) if Relational::is_meant(&args)? => {
+            RawCommand::Run(args) if Relational::is_meant(&args) => {
                 Command::Relational(Box::new(Relational::build(*args, form)?))
             }
             RawCommand::Run(args) => Command::Run(Box::new(Run::build(*args, form)?)),
@@ -205,6 +207,7 @@ impl Verify {
             serialization_order,
             matches: args.matches,
             memory: args.memory,
+            can_go_by_pieces: args.can_go_by_pieces,
         })
     }
 }

@@ -14,6 +14,7 @@ mod histories;
 mod interrupt;
 mod join;
 mod load;
+mod modes;
 mod outfile;
 mod output;
 mod probe;
@@ -29,7 +30,7 @@ mod workload_flags;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use isolario::report::printable;
 
 use args::Args;
@@ -46,12 +47,15 @@ pub fn main() -> ExitCode {
 
 fn run(args: impl IntoIterator<Item = OsString>) -> Outcome {
     let args: Vec<_> = args.into_iter().collect();
-    let args = match Args::try_parse_from(&args) {
-        Ok(args) => args,
+    let (args, matches) = match parse(&args) {
+        Ok(parsed) => parsed,
         Err(stop) => return usage(&stop, &args),
     };
     let mut console = Console::new(&args.global);
-    let result = Config::build(args).and_then(|config| execute(&config, &mut console));
+    let mut command = command();
+    command.build();
+    let config = modes::refuse_idle(&command, &matches).and_then(|()| Config::build(args));
+    let result = config.and_then(|config| execute(&config, &mut console));
     let result = result.and_then(|outcome| Ok(console.finish().map(|()| outcome)?));
     result.unwrap_or_else(|failure| {
         console.error(&failure);
@@ -63,10 +67,31 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Outcome {
 /// typed, so the arguments are parsed once more, with everything escaped that a terminal would obey.
 fn usage(stop: &clap::Error, args: &[OsString]) -> Outcome {
     let shown = args.iter().map(|arg| printable(&arg.to_string_lossy()).into_owned());
-    let escaped = if stop.use_stderr() { Args::try_parse_from(shown).err() } else { None };
+    let escaped = if stop.use_stderr() { parse(shown).err() } else { None };
     // A closed pipe is not an error, and if anything else fails, there is nobody left to tell.
     let _ = escaped.as_ref().unwrap_or(stop).print();
     if stop.use_stderr() { Outcome::Error } else { Outcome::Done }
+}
+
+/// The tree of commands and flags.
+pub fn command() -> clap::Command {
+    modes::with_modes(Args::command())
+}
+
+/// The arguments, also as they were typed.
+fn parse(
+    args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<(Args, ArgMatches), clap::Error> {
+    let mut command = command();
+    let matches = command.try_get_matches_from_mut(args)?;
+    let mut args = Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    if let args::Command::Check(check) = &mut args.command {
+        check.can_spill = modes::suits(&command, &matches, modes::SPILL);
+    }
+    if let args::Command::Verify(verify) = &mut args.command {
+        verify.can_go_by_pieces = modes::suits(&command, &matches, modes::PIECES);
+    }
+    Ok((args, matches))
 }
 
 fn execute(config: &Config, console: &mut Console) -> Result<Outcome, Failure> {

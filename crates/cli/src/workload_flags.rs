@@ -50,31 +50,6 @@ pub(crate) fn workload_help(further: &[&str]) -> String {
     )
 }
 
-/// What an application does follows from its scale: of other flags, none may be given. Each comes
-/// with whether it was.
-pub(crate) fn refuse_other_flags(
-    application: Application,
-    flags: &[(bool, &str)],
-) -> Result<(), Failure> {
-    match flags.iter().find(|(given, _)| *given) {
-        None => Ok(()),
-        Some((_, flag)) => {
-            Err(Failure::new(format!("{flag} has no effect on the {application} workload"))
-                .with_hint(
-                    "leave it out: the transactions and keys of an application follow from --scale",
-                ))
-        }
-    }
-}
-
-/// Some flags are for applications alone. Each comes with whether it was given.
-pub(crate) fn refuse_for_no_application(kind: Kind, flags: &[(bool, &str)]) -> Result<(), Failure> {
-    let Some((_, flag)) = flags.iter().find(|(given, _)| *given) else { return Ok(()) };
-    let applications = Application::ALL.map(Application::name).join(", ");
-    Err(Failure::new(format!("{flag} has no effect on the {kind} workload"))
-        .with_hint(format!("use it with one of these workloads: {applications}")))
-}
-
 /// The preset of a name, for the kind of workload that was named, if one was.
 pub(crate) fn find_preset(name: &str, kind: Option<Kind>) -> Result<&'static Preset, Failure> {
     let preset = Preset::find(name).ok_or_else(|| {
@@ -108,22 +83,6 @@ pub(crate) fn find_distribution(text: &str) -> Result<Distribution, Failure> {
         }
         other => Failure::new(format!("--distribution: {other}")),
     })
-}
-
-/// A flag that would change nothing is a mistake. Each flag comes with whether it was given, and
-/// the kinds it is for.
-pub(crate) fn refuse_idle_flags(
-    kind: Kind,
-    flags: &[(bool, &str, &[Kind])],
-) -> Result<(), Failure> {
-    match flags.iter().find(|(given, _, kinds)| *given && !kinds.contains(&kind)) {
-        None => Ok(()),
-        Some((_, flag, kinds)) => {
-            let kinds: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
-            Err(Failure::new(format!("{flag} has no effect on the {kind} workload"))
-                .with_hint(format!("it only applies to --workload {}", kinds.join(", "))))
-        }
-    }
 }
 
 pub(crate) fn find_mix(text: &str) -> Result<Mix, Failure> {

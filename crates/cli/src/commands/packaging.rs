@@ -3,18 +3,16 @@
 use std::io;
 use std::path::Path;
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::args::Args;
 use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
 use crate::outfile::write_whole;
 
 pub(crate) fn completions(shell: Shell, console: &mut Console) -> Result<Outcome, Failure> {
-    clap_complete::generate(shell, &mut Args::command(), "isolario", &mut console.out());
+    clap_complete::generate(shell, &mut crate::command(), "isolario", &mut console.out());
     Ok(Outcome::Done)
 }
 
@@ -36,7 +34,7 @@ pub(crate) fn manual(dir: Option<&Path>, console: &mut Console) -> Result<Outcom
 
 /// The pages of the program and of each command, with the names of their files.
 fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
-    let mut program = Args::command();
+    let mut program = crate::command();
     program.build();
     let mut pages = Vec::new();
     let mut waiting = vec![&program];

@@ -102,11 +102,7 @@ pub(crate) fn run(
 fn piece_by_piece(config: &Verify, name: &str) -> Result<Option<Verification>, Failure> {
     // Both are read several times.
     let are_files = config.history.is_file() && config.proof.is_file();
-    let is_plain = config.version_order.is_none()
-        && config.serialization_order.is_none()
-        && config.matches.is_none()
-        && config.assume.is_empty();
-    if !are_files || !is_plain {
+    if !are_files || !config.can_go_by_pieces {
         return Ok(None);
     }
     // What cannot be read piece by piece is loaded.

@@ -154,7 +154,11 @@ impl Check {
 impl Join {
     fn build(args: &CheckArgs) -> Result<Option<Join>, Failure> {
         if args.join.is_empty() {
-            return Ok(None);
+            return match args.joined {
+                None => Ok(None),
+                Some(_) => Err(Failure::new("--joined has no effect without --join")
+                    .with_hint("omit it, or give the parts of a history with --join")),
+            };
         }
         if args.proof.is_some() && args.joined.is_none() {
             return Err(Failure::new("a proof is about one file, but --join reads several")
@@ -213,17 +217,10 @@ impl Spill {
             }
             return Ok(Some(Spill { directory, only_above: None }));
         }
-        let is_plain = fits.is_ok()
-            && !args.follow
-            && args.join.is_empty()
-            && args.proof.is_none()
-            && args.search.version_order.is_none()
-            && args.search.serialization_order.is_none()
-            && args.search.assume.is_empty()
-            && args.search.matches.is_none();
+        let is_possible = fits.is_ok() && args.can_spill && args.proof.is_none();
         Ok(args
             .memory
-            .filter(|_| is_plain)
+            .filter(|_| is_possible)
             .map(|memory| Spill { directory: std::env::temp_dir(), only_above: Some(memory) }))
     }
 }

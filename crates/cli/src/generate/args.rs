@@ -75,7 +75,7 @@ pub(crate) struct HistoryArgs {
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=1_000_000),
         help = or(
-            "Operations per transaction (general, append, predicate)",
+            "Operations per transaction",
             format!("{}; 5 for predicate", shape().ops)
         )
     )]
@@ -101,7 +101,7 @@ pub(crate) struct HistoryArgs {
         long,
         value_name = "R",
         value_parser = share,
-        help = or("Share of read-modify-writes (general)", shape().rmw_ratio)
+        help = or("Share of read-modify-writes", shape().rmw_ratio)
     )]
     pub(crate) rmw_ratio: Option<f64>,
 
@@ -123,11 +123,11 @@ pub(crate) struct HistoryArgs {
     #[arg(
         long,
         value_name = "OP:SHARE,...",
-        help = or("Relative frequency of each operation (predicate)", Mix::default())
+        help = or("Relative frequency of each operation", Mix::default())
     )]
     pub(crate) mix: Option<String>,
 
-    /// Defect to simulate in the store (predicate): predicate-lock, stale-scan, lost-delete
+    /// Defect to simulate in the store: predicate-lock, stale-scan, lost-delete
     #[arg(long, value_name = "NAME")]
     pub(crate) defect: Option<String>,
 
@@ -148,7 +148,7 @@ pub(crate) struct HistoryArgs {
         value_name = "R",
         value_parser = share,
         help = or(
-            "Share of the writes that repeat a value (mini, general, lwt)",
+            "Share of the writes that repeat a value",
             shape().duplicate_ratio
         )
     )]

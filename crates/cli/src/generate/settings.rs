@@ -13,10 +13,7 @@ use crate::config::output_format;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::suggest::{AnomalyFlag, no_such};
-use crate::workload_flags::{
-    Named, PREDICATE, find_distribution, find_preset, find_workload, refuse_for_no_application,
-    refuse_idle_flags, refuse_other_flags,
-};
+use crate::workload_flags::{Named, find_distribution, find_preset, find_workload};
 
 /// A history to generate, and where to.
 pub(crate) struct Generate {
@@ -45,12 +42,6 @@ fn subject(args: &HistoryArgs) -> Result<Subject, Failure> {
         let config = table::config(args, preset)?;
         config.validate().map_err(|error| wrong(&error))?;
         return Ok(Subject::Table(config));
-    }
-    for (given, flag) in [(args.mix.is_some(), "--mix"), (args.defect.is_some(), "--defect")] {
-        if given {
-            return Err(Failure::new(format!("{flag} only applies to operations on a table"))
-                .with_hint(format!("use it with --workload {PREDICATE}")));
-        }
     }
     let config = config(args, preset)?;
     config.validate().map_err(|error| wrong(&error))?;
@@ -107,23 +98,10 @@ fn config(args: &HistoryArgs, preset: Option<&Preset>) -> Result<Config, Failure
 
 fn workload(args: &HistoryArgs, base: &Workload) -> Result<Workload, Failure> {
     let kind = match args.workload.as_deref().map(find_workload).transpose()? {
-        Some(Named::Application(application)) => return played(args, application),
+        Some(Named::Application(application)) => return Ok(played(args, application)),
         Some(Named::Kind(kind)) => kind,
         None => base.kind,
     };
-    refuse_for_no_application(kind, &[(args.scale.is_some(), "--scale")])?;
-    refuse_idle_flags(
-        kind,
-        &[
-            (args.ops.is_some(), "--ops", &[Kind::General, Kind::Append]),
-            (args.rmw_ratio.is_some(), "--rmw-ratio", &[Kind::General]),
-            (
-                args.duplicate_ratio.is_some(),
-                "--duplicate-ratio",
-                &[Kind::Mini, Kind::General, Kind::Lwt],
-            ),
-        ],
-    )?;
     let distribution = args.distribution.as_deref().map(find_distribution).transpose()?;
     Ok(Workload {
         kind,
@@ -138,20 +116,8 @@ fn workload(args: &HistoryArgs, base: &Workload) -> Result<Workload, Failure> {
 }
 
 /// The transactions of an application.
-fn played(args: &HistoryArgs, application: Application) -> Result<Workload, Failure> {
-    refuse_other_flags(
-        application,
-        &[
-            (args.preset.is_some(), "--preset"),
-            (args.ops.is_some(), "--ops"),
-            (args.keys.is_some(), "--keys"),
-            (args.read_ratio.is_some(), "--read-ratio"),
-            (args.rmw_ratio.is_some(), "--rmw-ratio"),
-            (args.duplicate_ratio.is_some(), "--duplicate-ratio"),
-            (args.distribution.is_some(), "--distribution"),
-        ],
-    )?;
-    Ok(Workload::of_application(application, args.scale.unwrap_or(1)))
+fn played(args: &HistoryArgs, application: Application) -> Workload {
+    Workload::of_application(application, args.scale.unwrap_or(1))
 }
 
 /// Linearizability speaks of single operations.

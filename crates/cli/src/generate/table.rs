@@ -12,7 +12,6 @@ use crate::workload_flags::{PREDICATE, find_distribution, find_mix};
 
 /// The preset if there is one, overridden by whatever was given.
 pub(super) fn config(args: &HistoryArgs, preset: Option<&Preset>) -> Result<TableConfig, Failure> {
-    refuse_idle_flags(args)?;
     let base = preset.map_or_else(TableConfig::default, TableConfig::from);
     let level = find_level(&args.level)?;
     if level == Level::Linearizable {
@@ -40,23 +39,6 @@ pub(super) fn config(args: &HistoryArgs, preset: Option<&Preset>) -> Result<Tabl
         defect: args.defect.as_deref().map(find_defect).transpose()?,
         seed: args.seed,
     })
-}
-
-/// A flag that would change nothing is a mistake.
-fn refuse_idle_flags(args: &HistoryArgs) -> Result<(), Failure> {
-    let idle = [
-        (args.read_ratio.is_some(), "--read-ratio"),
-        (args.rmw_ratio.is_some(), "--rmw-ratio"),
-        (args.duplicate_ratio.is_some(), "--duplicate-ratio"),
-        (args.version_order_ratio != 1.0, "--version-order-ratio"),
-    ];
-    match idle.iter().find(|(given, _)| *given) {
-        None => Ok(()),
-        Some((_, flag)) => {
-            Err(Failure::new(format!("{flag} has no effect on the {PREDICATE} workload"))
-                .with_hint("use --mix, which sets the frequency of each operation"))
-        }
-    }
 }
 
 fn find_defect(name: &str) -> Result<TableDefect, Failure> {

@@ -100,12 +100,7 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "NAME", help = preset_help())]
     pub(crate) preset: Option<String>,
 
-    #[arg(
-        long,
-        value_name = "ANOMALY",
-        conflicts_with_all = ["preset", "keys", "slow_ratio", "read_ratio", "distribution"],
-        help = aim_help()
-    )]
+    #[arg(long, value_name = "ANOMALY", help = aim_help())]
     pub(crate) aim: Option<String>,
 
     /// Number of sessions, each with a connection of its own [default: 8; 25 for general]
@@ -121,7 +116,7 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
 
-    /// Operations per transaction (general, append, predicate) [default: 20 for general; 4 for
+    /// Operations per transaction [default: 20 for general; 4 for
     /// append; 5 for predicate]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) ops: Option<u32>,
@@ -145,7 +140,7 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "R", value_parser = share)]
     pub(crate) read_ratio: Option<f64>,
 
-    /// Share of read-modify-writes (general) [default: 0]
+    /// Share of read-modify-writes [default: 0]
     #[arg(long, value_name = "R", value_parser = share)]
     pub(crate) rmw_ratio: Option<f64>,
 
@@ -164,7 +159,7 @@ pub(crate) struct ShapeArgs {
     pub(crate) distribution: Option<String>,
 
     /// Average number of elements that a list receives before a list under a new key replaces it
-    /// (append) [default: 32]
+    /// [default: 32]
     #[arg(long, value_name = "N")]
     pub(crate) list_length: Option<u32>,
 
@@ -212,8 +207,7 @@ pub(crate) struct DriveArgs {
         long,
         value_name = "K/N",
         value_parser = host,
-        requires = "seed",
-        conflicts_with_all = ["repeat", "hunt", "stop_on_violation", "whitebox", "shrink", "check"]
+        requires = "seed"
     )]
     pub(crate) host: Option<Host>,
 
@@ -223,7 +217,7 @@ pub(crate) struct DriveArgs {
 
     /// Faults to inject, one after another: kill, pause, restart, power (a power loss of the server),
     /// partition (of the clients from one node)
-    #[arg(long, value_name = "FAULT[,FAULT...]", value_delimiter = ',', conflicts_with = "host")]
+    #[arg(long, value_name = "FAULT[,FAULT...]", value_delimiter = ',')]
     pub(crate) fault: Vec<String>,
 
     /// Command that runs the server in the foreground; the run starts and stops the server with it
@@ -251,21 +245,12 @@ pub(crate) struct DriveArgs {
 
     /// Vary the workload, the numbers of keys and sessions, value sizes and pauses, until D has
     /// passed or a violation of what the database claims is found
-    #[arg(
-        long,
-        value_name = "D",
-        value_parser = duration,
-        conflicts_with_all = [
-            "repeat", "stop_on_violation", "workload", "preset", "aim", "sessions", "txns", "duration", "ops",
-            "keys", "read_ratio", "rmw_ratio", "distribution", "list_length", "mix", "think", "value_size", "fault",
-            "sql_tables",
-        ]
-    )]
+    #[arg(long, value_name = "D", value_parser = duration)]
     pub(crate) hunt: Option<Duration>,
 
     /// End each phase of a hunt by killing the process that has the embedded store open; then reopen the
     /// store and read all keys
-    #[arg(long, requires = "hunt", conflicts_with = "whitebox")]
+    #[arg(long, requires = "hunt")]
     pub(crate) crash: bool,
 
     /// Drive the workload as a process that its parent will kill, under this number
@@ -282,5 +267,5 @@ pub(crate) fn db_help() -> String {
 }
 
 fn mix_help() -> String {
-    format!("Relative frequency of each operation (predicate) [default: {}]", Mix::default())
+    format!("Relative frequency of each operation [default for predicate: {}]", Mix::default())
 }

@@ -64,24 +64,6 @@ pub(crate) struct SqlArgs {
     pub(crate) keep: bool,
 }
 
-impl SqlArgs {
-    /// A flag that was given.
-    fn given(&self) -> Option<&'static str> {
-        [
-            (self.round.is_some(), "--round"),
-            (self.tables.is_some(), "--tables"),
-            (self.columns.is_some(), "--columns"),
-            (self.rows.is_some(), "--rows"),
-            (self.depth.is_some(), "--depth"),
-            (self.templates.is_some(), "--templates"),
-            (self.predicates, "--predicates"),
-            (self.keep, "--keep"),
-        ]
-        .into_iter()
-        .find_map(|(given, flag)| given.then_some(flag))
-    }
-}
-
 /// A run of the SQL workload.
 pub(crate) struct Relational {
     settings: Settings,
@@ -89,23 +71,17 @@ pub(crate) struct Relational {
 }
 
 impl Relational {
-    /// Whether the flags ask for it. Its own flags are of no use elsewhere.
-    pub(crate) fn is_meant(args: &RunArgs) -> Result<bool, Failure> {
-        if args.shape.workload.as_deref() == Some(SQL) {
-            return Ok(true);
-        }
-        match args.sql.given() {
-            None => Ok(false),
-            Some(flag) => Err(Failure::new(format!("{flag} only applies to the sql workload"))
-                .with_hint("add --workload sql")),
-        }
+    /// Whether the flags ask for it.
+    pub(crate) fn is_meant(args: &RunArgs) -> bool {
+        args.shape.workload.as_deref() == Some(SQL)
     }
 
     pub(crate) fn build(args: RunArgs, form: ReportForm) -> Result<Relational, Failure> {
-        refuse_idle(&args)?;
         if matches!(form, ReportForm::Junit | ReportForm::Github) {
-            return Err(Failure::new("the sql workload can only report as text or JSON")
-                .with_hint("omit --output, or use --json"));
+            return Err(Failure::new(
+                "--output junit and github have no effect on the sql workload",
+            )
+            .with_hint("use --output human or --output json"));
         }
         let parse = |text: &String| DbUrl::parse(text).map_err(|error| Failure::new(error.message));
         let urls: Result<Vec<_>, _> = args.db.iter().map(parse).collect();
@@ -175,29 +151,6 @@ impl Relational {
             Judgement::Violated => Outcome::Violated,
             _ => Outcome::Error,
         })
-    }
-}
-
-/// Flags of other workloads would change nothing.
-fn refuse_idle(args: &RunArgs) -> Result<(), Failure> {
-    let idle = [
-        (args.shape.preset.is_some(), "--preset"),
-        (args.shape.keys.is_some(), "--keys"),
-        (args.shape.absent_ratio.is_some(), "--absent-ratio"),
-        (args.shape.slow_ratio.is_some(), "--slow-ratio"),
-        (args.shape.read_ratio.is_some(), "--read-ratio"),
-        (args.shape.rmw_ratio.is_some(), "--rmw-ratio"),
-        (args.shape.distribution.is_some(), "--distribution"),
-        (args.shape.list_length.is_some(), "--list-length"),
-        (args.shape.scale.is_some(), "--scale"),
-        (args.shape.sql_tables, "--sql-tables"),
-        (args.drive.rate.is_some(), "--rate"),
-        (args.drive.repeat > 1, "--repeat"),
-    ];
-    match idle.into_iter().find(|(given, _)| *given) {
-        None => Ok(()),
-        Some((_, flag)) => Err(Failure::new(format!("{flag} has no effect on the {SQL} workload"))
-            .with_hint("`isolario run --help` lists its flags under `SQL workload`")),
     }
 }
 

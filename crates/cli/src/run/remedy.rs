@@ -41,6 +41,9 @@ fn hint(error: &RunError) -> Option<String> {
                         tpcc, rubis or twitter";
             Some(hint.to_owned())
         }
+        RunError::NoValueSizes { .. } => {
+            Some("omit --value-size: only embedded stores of bytes honour it".to_owned())
+        }
         RunError::Unsupported { .. } => Some("choose another workload with --workload".to_owned()),
         RunError::NoAim { .. } => {
             let probes = isolario::probe::shipped();

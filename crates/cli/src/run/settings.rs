@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use isolario::db::DbUrl;
 use isolario::run::{Ask, Fault, Faults, Settings, Shrinking};
-use isolario::workload::{Application, DefaultRun, Kind, Preset, Workload};
+use isolario::workload::{Application, DefaultRun, Preset, Workload};
 
 use super::args::{DriveArgs, RunArgs, ShapeArgs};
 use crate::args::ReportForm;
@@ -14,7 +14,6 @@ use crate::failure::Failure;
 use crate::suggest::no_such;
 use crate::workload_flags::{
     Named, find_aim, find_distribution, find_mix, find_preset, find_workload,
-    refuse_for_no_application, refuse_idle_flags, refuse_other_flags,
 };
 
 /// A run, or several.
@@ -34,6 +33,12 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn build(args: RunArgs, form: ReportForm) -> Result<Run, Failure> {
+        if args.drive.host.is_some() && matches!(form, ReportForm::Junit | ReportForm::Github) {
+            let message =
+                "--output junit and github have no effect with --host: a part has no verdict";
+            return Err(Failure::new(message)
+                .with_hint("give it to `isolario check --join`, once all hosts are done"));
+        }
         let parse = |text: &String| DbUrl::parse(text).map_err(|error| Failure::new(error.message));
         let urls: Result<Vec<_>, _> = args.db.iter().map(parse).collect();
         let kind = args.shape.workload.as_deref().and_then(|name| name.parse().ok());
@@ -167,7 +172,7 @@ pub(super) fn ask(names: &[String]) -> Result<Ask, Failure> {
 /// The default workload of a kind, or a preset, overridden by whatever was given.
 fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failure> {
     let named = match args.workload.as_deref().map(find_workload).transpose()? {
-        Some(Named::Application(application)) => return played(args, application),
+        Some(Named::Application(application)) => return Ok(played(args, application)),
         Some(Named::Kind(kind)) => Some(kind),
         None => None,
     };
@@ -178,23 +183,6 @@ fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failur
         run.workload = Workload { kind, ..base };
         (run.sessions, run.txns) = (preset.sessions, preset.txns);
     }
-    refuse_for_no_application(
-        kind,
-        &[(args.scale.is_some(), "--scale"), (args.sql_tables, "--sql-tables")],
-    )?;
-    refuse_idle_flags(
-        kind,
-        &[
-            (args.ops.is_some(), "--ops", &[Kind::General, Kind::Append, Kind::Predicate]),
-            (args.absent_ratio.is_some(), "--absent-ratio", &[Kind::Mini, Kind::General]),
-            (args.slow_ratio.is_some(), "--slow-ratio", &[Kind::Mini, Kind::General]),
-            (args.read_ratio.is_some(), "--read-ratio", &Kind::KEYED),
-            (args.mix.is_some(), "--mix", &[Kind::Predicate]),
-            (args.rmw_ratio.is_some(), "--rmw-ratio", &[Kind::General]),
-            (args.list_length.is_some(), "--list-length", &[Kind::Append]),
-            (args.aim.is_some(), "--aim", &[Kind::Mini]),
-        ],
-    )?;
     let distribution = args.distribution.as_deref().map(find_distribution).transpose()?;
     let mix = args.mix.as_deref().map(find_mix).transpose()?;
     let base = run.workload.clone();
@@ -219,26 +207,10 @@ fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failur
 }
 
 /// The transactions of an application.
-fn played(args: &ShapeArgs, application: Application) -> Result<DefaultRun, Failure> {
-    refuse_other_flags(
-        application,
-        &[
-            (args.preset.is_some(), "--preset"),
-            (args.aim.is_some(), "--aim"),
-            (args.ops.is_some(), "--ops"),
-            (args.keys.is_some(), "--keys"),
-            (args.absent_ratio.is_some(), "--absent-ratio"),
-            (args.slow_ratio.is_some(), "--slow-ratio"),
-            (args.read_ratio.is_some(), "--read-ratio"),
-            (args.rmw_ratio.is_some(), "--rmw-ratio"),
-            (args.mix.is_some(), "--mix"),
-            (args.list_length.is_some(), "--list-length"),
-            (args.distribution.is_some(), "--distribution"),
-        ],
-    )?;
+fn played(args: &ShapeArgs, application: Application) -> DefaultRun {
     let mut run = DefaultRun::of_application(application, args.scale.unwrap_or(1));
     run.sessions = args.sessions.unwrap_or(run.sessions);
-    Ok(run)
+    run
 }
 
 /// Another seed each time, short enough to be typed.

@@ -60,7 +60,10 @@ fn hosts_are_numbered_and_share_a_seed() {
             "the number of this host and of all hosts, such as 2/3",
         ),
         (&["run", "--host", "1/2"][..], "--seed"),
-        (&["run", "--host", "1/2", "--seed", "1", "--whitebox"][..], "cannot be used with"),
+        (
+            &["run", "--host", "1/2", "--seed", "1", "--whitebox"][..],
+            "--whitebox has no effect with --host",
+        ),
     ] {
         let output = sandbox.run(flags);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -61,7 +61,7 @@ fn schemas_are_as_large_as_flags_say() {
     }
     let elsewhere = sandbox.run(&["run", "--rows", "3"]);
     let why = String::from_utf8(elsewhere.stderr).unwrap();
-    assert!(why.contains("--rows only applies to the sql workload"), "{why}");
+    assert!(why.contains("--rows has no effect on the mini workload"), "{why}");
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn sql_tables_take_an_application_and_a_database_that_has_them() {
         (
             &["run", "--sql-tables"][..],
             "--sql-tables has no effect on the mini workload",
-            "use it with one of these workloads: tpcc, rubis, twitter",
+            "it only applies to --workload tpcc, rubis, twitter",
         ),
         (
             &["run", "--workload", "tpcc", "--sql-tables", "--db", "sim:serializable"],

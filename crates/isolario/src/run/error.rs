@@ -89,6 +89,12 @@ pub enum RunError {
         /// The workload.
         workload: &'static str,
     },
+    /// The database does not let a register have a size.
+    #[error("{database} has no size of registers")]
+    NoValueSizes {
+        /// The database.
+        database: String,
+    },
     /// The nodes are of different databases.
     #[error("{first} and {other} are not nodes of one database")]
     DifferentDatabases {

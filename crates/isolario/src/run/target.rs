@@ -156,6 +156,9 @@ impl RunTarget {
             let (database, workload) = (first.name().to_owned(), settings.workload.name());
             return Err(RunError::NoTables { database, workload });
         }
+        if settings.value_size > 0 && !first.has_value_sizes() {
+            return Err(RunError::NoValueSizes { database: first.name().to_owned() });
+        }
         let nodes = Arc::new(nodes);
         let hold = prepared(&nodes, settings).map_err(|(node, error)| at(node, error))?;
         let first = &nodes[0];
