@@ -37,6 +37,7 @@ mod predicates;
 mod progress;
 mod replay;
 mod resolved;
+mod rows;
 mod serial;
 mod stop;
 mod strong;

@@ -77,7 +77,7 @@ impl Naming<'_, '_> {
                 if is_met(self.history, *read, *key) =>
             {
                 let overwrite = self.candidates.last(*key, to)?;
-                let (key, write) = (*key, overwrite.op);
+                let (key, write) = (*key, overwrite.write);
                 let value = self.history.value(overwrite.value);
                 let changes = |condition: &Condition<'_>| {
                     condition.agrees(self.history, key, value) == Ok(false)

@@ -8,7 +8,6 @@
 //!
 //! | path | idea |
 //! |---|---|
-//! | `contents.rs` | what a key holds, at first and later |
 //! | `state.rs` | all keys, with what it takes to try something and to take it back |
 //! | `rows.rs` | which rows satisfy a predicate, by index where one serves |
 //! | `operation.rs` | one operation on a state: what it had to return |

@@ -10,6 +10,7 @@ use super::waiting::Waiting;
 use super::{Found, Moments};
 use crate::CheckOptions;
 use crate::graph::precedes;
+use crate::rows::written_keys;
 
 /// The most events at one moment of which all orders are tried: 720 of them.
 const TRIED: usize = 6;
@@ -306,7 +307,7 @@ impl<'s, 'h> Replay<'s, 'h> {
     fn written(&self, txn: TxnId) -> impl Iterator<Item = (KeyId, OpId)> {
         let history = self.schedule.history;
         let ops = history.txn_ops(txn).filter(|op| self.state.effect(*op) != Some(false));
-        ops.flat_map(move |op| super::operation::written(history, op).map(move |key| (key, op)))
+        ops.flat_map(move |op| written_keys(history, op).map(move |key| (key, op)))
     }
 
     /// Whether each transaction starts before it commits, those of one session are in its order where

@@ -3,7 +3,8 @@
 use isolario_model::{History, Inapplicable, Outcome, Point, PromisedOrder, PromisedPoints, TxnId};
 
 use super::Moments;
-use super::operation::{has_open_effect, is_unobserved_write, written};
+use super::operation::{has_open_effect, is_unobserved_write};
+use crate::rows::written_keys;
 
 /// The events of a replay, moment by moment, and who has no place among them.
 pub(super) struct Schedule<'h> {
@@ -99,5 +100,5 @@ fn push_events(
 /// Whether a transaction may have written something.
 fn writes(history: &History, txn: TxnId) -> bool {
     let mut ops = history.txn_ops(txn);
-    ops.any(|op| is_unobserved_write(history, op) || written(history, op).next().is_some())
+    ops.any(|op| is_unobserved_write(history, op) || written_keys(history, op).next().is_some())
 }
