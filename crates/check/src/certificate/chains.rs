@@ -15,7 +15,7 @@ use isolario_model::{History, KeyId, OpId, RowRef, StatedOrder, TxnId, ValueId, 
 
 use crate::graph::Rows;
 use crate::resolved::{InitialContent, InitialContents};
-use crate::rows::{LastWrite, left_by};
+use crate::rows::{LastWrite, written_rows};
 
 /// A version: a position among all versions, those of a row together and in their order.
 pub(super) type Version = u32;
@@ -60,7 +60,7 @@ impl<'h> Chains<'h> {
         orders: &[StatedOrder],
     ) -> Result<Self, KeyId> {
         let keys = history.key_count();
-        let of_keys = Rows::group(keys, (0..).zip(writes).map(|(at, write)| (write.key.0, at)));
+        let of_keys = Rows::group(keys, (0..).zip(writes).map(|(at, write)| (write.row.key.0, at)));
         let statements = Rows::group(keys, (0..).zip(orders).map(|(at, order)| (order.key.0, at)));
         let mut starts = Vec::with_capacity(keys + 1);
         let mut versions = Vec::with_capacity(keys + writes.len());
@@ -79,15 +79,16 @@ impl<'h> Chains<'h> {
             let of_key: Vec<LastWrite> = of_key.collect();
             let stated = statements.get(key.index()).iter().map(|at: &u32| &orders[*at as usize]);
             for (last, stated_at) in sort(&of_key, stated).ok_or(key)? {
-                let is_insert = history.op_predicate(last.first).is_none()
-                    && left_by(history, last.first, key)
-                        .is_some_and(|(value, _)| value != ValueRef::Nil);
+                let LastWrite { row, writer, first } = last;
+                let mut inserted = written_rows(history, first).filter(|row| row.key == key);
+                let is_insert = history.op_predicate(first).is_none()
+                    && inserted.any(|row| history.value(row.value) != ValueRef::Nil);
                 versions.push(Written {
                     key,
-                    writer: last.writer,
-                    write: Some(last.write),
-                    value: Some(last.value),
-                    encoded: last.encoded,
+                    writer,
+                    write: Some(row.write),
+                    value: Some(row.value),
+                    encoded: row.encoded,
                     is_insert,
                     stated_at,
                 });
@@ -269,15 +270,13 @@ fn sort<'o>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::WrittenRow;
 
     fn sorted(writers: &[u32], lines: &[&[u32]]) -> Option<Vec<(u32, u64)>> {
         let value = ValueId::inline(0)?;
         let write = |txn: &u32| LastWrite {
-            key: KeyId(0),
+            row: WrittenRow { key: KeyId(0), write: OpId(0), value, encoded: 0 },
             writer: TxnId(*txn),
-            write: OpId(0),
-            value,
-            encoded: 0,
             first: OpId(0),
         };
         let writes: Vec<LastWrite> = writers.iter().map(write).collect();

@@ -74,7 +74,7 @@ impl Certificate<'_> {
         let key = self.chains.written(read.version).key;
         // After a write of its own, the transaction may have read former rows alone.
         let own = OwnWrites::before(self.history, read.txn, read.op);
-        let own = self.chains.version(key, read.txn).filter(|_| own.has(key));
+        let own = self.chains.version(key, read.txn).filter(|_| own.of(key).is_some());
         let others = self.chains.of(key).filter(move |version| {
             *version != read.version
                 && self.chains.writer(*version) != read.txn

@@ -201,7 +201,7 @@ impl Certificate<'_> {
         let own = OwnWrites::before(self.history, txn, op);
         let appears = |version: &Version| positions.appears[*version as usize];
         for key in self.matches.rows(predicate) {
-            if own.has(*key) {
+            if own.of(*key).is_some() {
                 continue;
             }
             let member = self.observed(stated, *key);

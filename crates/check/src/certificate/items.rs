@@ -7,7 +7,7 @@ use super::levels::{Counted, Open, Question};
 use super::{Certificate, Objects};
 use crate::graph::places;
 use crate::resolved::Source;
-use crate::rows::{OwnWrites, left_by};
+use crate::rows::OwnWrites;
 
 /// A read of a version that another transaction wrote, or of an initial one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,9 +76,8 @@ impl Certificate<'_> {
         let (key, txn) = (self.key_of(item), self.history.op_txn(op));
         let encoded = self.view.history().encoded_version(item);
         let may_be_former = || {
-            let write = OwnWrites::before(self.history, txn, op).of(key);
-            let left = write.and_then(|write| left_by(self.history, write, key));
-            left.is_some_and(|(value, _)| value == ValueRef::Nil)
+            let own = OwnWrites::before(self.history, txn, op);
+            own.of(key).is_some_and(|row| self.history.value(row.value) == ValueRef::Nil)
                 && self.history.may_see_former_row(op, key)
         };
         let is_by_key = self.history.op_predicate(op).is_none();

@@ -8,7 +8,7 @@ use isolario_model::{
 };
 
 use super::chains::{Chains, Version};
-use crate::rows::left_by;
+use crate::rows::written_rows;
 
 /// A predicate operation with a result and a version set.
 pub(super) struct StatedOp {
@@ -196,7 +196,7 @@ fn wrong_version(
     } else {
         return None;
     };
-    let wrote = |write: &OpId| left_by(history, *write, key).is_some();
+    let wrote = |write: &OpId| written_rows(history, *write).any(|row| row.key == key);
     if history.txn_ops(txn).take_while(|earlier| *earlier < op).any(|earlier| wrote(&earlier)) {
         return None;
     }

@@ -13,7 +13,7 @@ use isolario_predicate::EvalError;
 use super::chains::Version;
 use super::observed::StatedOp;
 use super::{Certificate, Objects};
-use crate::rows::{Contents, OwnWrites, by_key, left_by};
+use crate::rows::{Contents, OwnWrites, WrittenRow, by_key};
 
 /// The result of an operation, compared.
 #[derive(Default)]
@@ -54,24 +54,23 @@ impl<'h> Contents<'h> for ObservedRows<'_, 'h> {
     }
 
     fn value(&self, key: KeyId) -> ValueRef<'h> {
-        let stated = || self.certificate.chains.value(self.version_of(key));
-        let value = match self.own.of(key) {
-            Some(write) => left_by(self.history(), write, key).map(|(value, _)| value),
-            None => stated(),
-        };
-        value.unwrap_or(ValueRef::Nil)
+        let Certificate { chains, history, .. } = self.certificate;
+        match self.own.of(key) {
+            Some(own) => history.value(own.value),
+            None => chains.value(self.version_of(key)).unwrap_or(ValueRef::Nil),
+        }
     }
 
     fn write(&self, key: KeyId) -> Option<OpId> {
-        let stated = || self.certificate.chains.written(self.version_of(key)).write;
-        self.own.of(key).or_else(stated)
+        match self.own.of(key) {
+            Some(own) => Some(own.write),
+            None => self.certificate.chains.written(self.version_of(key)).write,
+        }
     }
 
     fn shows(&self, key: KeyId, encoded: u64) -> bool {
         match self.own.of(key) {
-            Some(write) => {
-                left_by(self.history(), write, key).is_some_and(|(_, own)| own == encoded)
-            }
+            Some(own) => own.encoded == encoded,
             None => self.certificate.chains.shows(self.version_of(key), encoded),
         }
     }
@@ -88,14 +87,9 @@ impl ObservedRows<'_, '_> {
         let matching = self.matching()?;
         let formers = self.former_rows()?;
         match self.history().op(op) {
-            Op::PredicateRead { rows: Some(rows), .. } => {
-                let (differs, formers) = self.compare_with(rows, &matching, &formers);
-                let reads = formers.into_iter().map(|key| self.version_of(key)).collect();
-                Ok(Comparison { differs, reads })
-            }
-            Op::PredicateWrite { rows: Some(rows), .. } => {
-                let (differs, _) = self.compare_with(rows, &matching, &formers);
-                Ok(Comparison { differs, reads: Vec::new() })
+            Op::PredicateRead { rows: Some(rows), .. }
+            | Op::PredicateWrite { rows: Some(rows), .. } => {
+                Ok(self.compare_with(rows, &matching, &formers))
             }
             Op::Aggregate { function, result: Some(result), .. } => {
                 let function_and_result = (function, result);
@@ -111,7 +105,7 @@ impl ObservedRows<'_, '_> {
                 let apart = strictly.clone().filter(|_| !has_formers);
                 let mut reads = Vec::new();
                 if !matches!(function, Aggregate::Count | Aggregate::Exists) {
-                    let of_others = matching.iter().filter(|key| !self.own.has(**key));
+                    let of_others = matching.iter().filter(|key| self.own.of(**key).is_none());
                     let formers = formers.iter().filter(|_| has_formers);
                     reads.extend(of_others.chain(formers).map(|key| self.version_of(*key)));
                 }
@@ -126,13 +120,14 @@ impl ObservedRows<'_, '_> {
         let Certificate { matches, chains, .. } = self.certificate;
         let predicate = self.operation.predicate;
         let mut matching = Vec::new();
-        for (key, _) in self.own.iter() {
+        for WrittenRow { key, .. } in self.own.rows().iter().copied() {
             if matches.is_row(predicate, self.row(key))? {
                 matching.push(key);
             }
         }
         for key in matches.rows(predicate) {
-            if matches.is(chains, predicate, self.version_of(*key))? && !self.own.has(*key) {
+            if matches.is(chains, predicate, self.version_of(*key))? && self.own.of(*key).is_none()
+            {
                 matching.push(*key);
             }
         }
@@ -146,7 +141,7 @@ impl ObservedRows<'_, '_> {
         let Certificate { matches, chains, history, .. } = self.certificate;
         let StatedOp { txn, op, predicate, .. } = *self.operation;
         let mut formers = Vec::new();
-        for (key, _) in self.own.iter() {
+        for WrittenRow { key, .. } in self.own.rows().iter().copied() {
             let former = self.version_of(key);
             let is_over = chains.version(key, txn).is_some_and(|own| chains.is_cut(former, own));
             if is_over
@@ -159,37 +154,33 @@ impl ObservedRows<'_, '_> {
         Ok(formers)
     }
 
-    /// Compares rows with those that match, with a row as one object and with each incarnation as one. Returns
-    /// the differences, and the former rows among those that the operation found.
-    fn compare_with(
-        &self,
-        rows: &[RowView],
-        matching: &[KeyId],
-        formers: &[KeyId],
-    ) -> ([Option<Evidence>; 2], Vec<KeyId>) {
+    /// Compares rows with those that match, with a row as one object and with each incarnation as one: then
+    /// former rows may be among them, and were read if the operation is a read.
+    fn compare_with(&self, rows: &[RowView], matching: &[KeyId], formers: &[KeyId]) -> Comparison {
         let op = self.operation.op;
         let Certificate { chains, history, .. } = self.certificate;
         let is_read = matches!(history.op(op), Op::PredicateRead { .. });
         let mut rows = by_key(rows);
         let strictly = self.compare_rows(op, &rows, matching);
-        let mut found = Vec::new();
         if strictly.is_none() {
-            return ([None, None], found);
+            return Comparison::default();
         }
+        let mut reads = Vec::new();
         for key in formers {
-            let expected = usize::from(matching.binary_search(key).is_ok());
+            let former = self.version_of(*key);
             let is_former = |row: &&RowView| {
-                let shows = |encoded| chains.shows(self.version_of(*key), encoded);
-                row.key == *key && (!is_read || shows(history.encoded_row_version(row)))
+                let shows = || chains.shows(former, history.encoded_row_version(row));
+                row.key == *key && (!is_read || shows())
             };
+            let expected = usize::from(matching.binary_search(key).is_ok());
             if rows.iter().filter(|row| row.key == *key).count() > expected
                 && let Some(at) = rows.iter().position(is_former)
             {
                 rows.remove(at);
-                found.push(*key);
+                reads.extend(is_read.then_some(former));
             }
         }
         let apart = self.compare_rows(op, &rows, matching);
-        ([strictly, apart], found)
+        Comparison { differs: [strictly, apart], reads }
     }
 }

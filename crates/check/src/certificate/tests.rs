@@ -18,7 +18,7 @@ fn of_all_changers(certificate: &Certificate<'_>) -> Vec<PredicateEdge> {
     for stated in &certificate.stated {
         let own = OwnWrites::before(certificate.history, stated.txn, stated.op);
         for key in certificate.matches.rows(stated.predicate) {
-            if own.has(*key) {
+            if own.of(*key).is_some() {
                 continue;
             }
             let (member, versions) = (certificate.observed(stated, *key), chains.of(*key));

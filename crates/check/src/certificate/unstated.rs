@@ -32,7 +32,7 @@ use super::dependencies::OrderPositions;
 use super::levels::{Counted, Question};
 use super::observed::UnstatedOp;
 use crate::plan::Conclusion;
-use crate::rows::{OwnWrites, by_key, left_by};
+use crate::rows::{OwnWrites, WrittenRow, by_key};
 
 /// How an operation shows a row.
 #[derive(Clone, Copy)]
@@ -103,7 +103,8 @@ impl InOrder<'_, '_> {
         let of_table = matches.rows(unstated.predicate);
         // Two rows of one key, or one of another table: no versions give that.
         let is_twice = shown.windows(2).any(|pair| pair[0].key == pair[1].key);
-        let is_known = |key: KeyId| own.has(key) || of_table.binary_search(&key).is_ok();
+        let is_own = |key: KeyId| own.of(key).is_some();
+        let is_known = |key: KeyId| is_own(key) || of_table.binary_search(&key).is_ok();
         if is_twice || !shown.iter().all(|row| is_known(row.key)) {
             return Ok(false);
         }
@@ -112,12 +113,12 @@ impl InOrder<'_, '_> {
             Ok(_) if is_write => Shown::Written,
             Ok(at) => Shown::Returned(history.encoded_row_version(shown[at])),
         };
-        for (key, write) in own.iter() {
-            if !self.fits_own(unstated, key, write, shown(key))? {
+        for row in own.rows() {
+            if !self.fits_own(unstated, row, shown(row.key))? {
                 return Ok(false);
             }
         }
-        for key in of_table.iter().filter(|key| !own.has(**key)) {
+        for key in of_table.iter().filter(|key| !is_own(**key)) {
             if !self.fits(unstated, *key, shown(*key))? {
                 return Ok(false);
             }
@@ -125,20 +126,18 @@ impl InOrder<'_, '_> {
         Ok(true)
     }
 
-    /// Whether a row that the transaction had written before is there if and only if it matches.
+    /// Whether a row that the transaction had written before is shown if and only if it matches.
     fn fits_own(
         &self,
         unstated: &UnstatedOp,
-        key: KeyId,
-        write: OpId,
+        own: &WrittenRow,
         shown: Shown,
     ) -> Result<bool, EvalError> {
         let Certificate { history, matches, .. } = self.certificate;
-        let Some((value, encoded)) = left_by(history, write, key) else { return Ok(false) };
-        let is_match =
-            matches.is_row(unstated.predicate, RowRef { key: history.key_name(key), value })?;
+        let row = RowRef { key: history.key_name(own.key), value: history.value(own.value) };
+        let is_match = matches.is_row(unstated.predicate, row)?;
         Ok(match shown {
-            Shown::Returned(seen) => is_match && seen == encoded,
+            Shown::Returned(encoded) => is_match && own.encoded == encoded,
             Shown::Written => is_match,
             Shown::Not => !is_match,
         })

@@ -33,7 +33,7 @@ impl<'h> Candidates<'h> {
     /// The versions of all transactions but the aborted ones; some of them cannot have been observed.
     pub(super) fn new(history: &'h History, view: &ItemView, may_be_met: &[bool]) -> Self {
         let mut versions = last_writes(view, |writer| history.outcome(writer) != Outcome::Aborted);
-        versions.sort_by_key(|version| version.key);
+        versions.sort_by_key(|version| version.row.key);
         Candidates { history, versions, may_be_met: may_be_met.to_vec() }
     }
 
@@ -69,7 +69,7 @@ impl<'h> Candidates<'h> {
         }
         let others = self.of(key).iter().filter(|version| version.writer != txn);
         for version in others.filter(|version| self.may_be_met[version.writer.index()]) {
-            if self.agrees(conditions, key, self.history.value(version.value))? {
+            if self.agrees(conditions, key, self.history.value(version.row.value))? {
                 writers.push(version.writer);
             }
         }
@@ -103,7 +103,7 @@ impl<'h> Candidates<'h> {
         let mut others = writers[usize::from(may_be_initial)..].iter().copied().peekable();
         let is_agreeing = |version: &&LastWrite| others.next_if_eq(&version.writer).is_some();
         let values: Vec<ValueId> =
-            self.of(key).iter().filter(is_agreeing).map(|version| version.value).collect();
+            self.of(key).iter().filter(is_agreeing).map(|version| version.row.value).collect();
         let initial = self.history.find_value(self.initial());
         let value = match (values.first(), may_be_initial) {
             _ if self.history.names_versions() => return None,
@@ -112,7 +112,7 @@ impl<'h> Candidates<'h> {
             (None, false) => return None,
         };
         let is_written =
-            |version: &&LastWrite| version.writer != txn && Some(version.value) == value;
+            |version: &&LastWrite| version.writer != txn && Some(version.row.value) == value;
         let is_one = values.iter().all(|other| Some(*other) == value)
             && (initial == value) == may_be_initial
             && self.of(key).iter().filter(is_written).count() == values.len();
@@ -120,9 +120,9 @@ impl<'h> Candidates<'h> {
     }
 
     fn of(&self, key: KeyId) -> &[LastWrite] {
-        let begin = self.versions.partition_point(|version| version.key < key);
+        let begin = self.versions.partition_point(|version| version.row.key < key);
         let rest = &self.versions[begin..];
-        &rest[..rest.partition_point(|version| version.key == key)]
+        &rest[..rest.partition_point(|version| version.row.key == key)]
     }
 
     fn initial(&self) -> ValueRef<'h> {

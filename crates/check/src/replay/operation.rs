@@ -1,15 +1,40 @@
-//! One operation on a state: what it had to return, and what it leaves behind.
+//! Operations on a state: what they had to return, and what they leave behind.
 
-use isolario_model::{Evidence, History, Inapplicable, KeyId, Op, OpId, ValueRef};
+use isolario_model::{Evidence, History, Inapplicable, KeyId, Op, OpId, Point, ValueRef};
 use isolario_predicate::EvalError;
 
-use super::state::{State, StoredVersion};
+use super::Moments;
+use super::state::State;
 use crate::resolved::InitialContent;
-use crate::rows::{Contents, by_key};
+use crate::rows::{Contents, by_key, written_rows};
 
 impl State<'_> {
-    /// Does what an operation does, and returns how its result differs from what it had to be.
-    pub(super) fn perform(&mut self, op: OpId) -> Result<Option<Evidence>, Inapplicable> {
+    /// Does what happens at a point: a transaction reads at its start, and its writes are there from its commit
+    /// on; or it has one moment, its commit. Adds how its results differ from what they had to be.
+    pub(super) fn perform(
+        &mut self,
+        point: Point,
+        moments: Moments,
+        differences: &mut Vec<Evidence>,
+    ) -> Result<(), Inapplicable> {
+        let (Point::Start(txn) | Point::Commit(txn)) = point;
+        let is_start = matches!(point, Point::Start(_));
+        let mark = self.mark();
+        for op in self.history.txn_ops(txn) {
+            if is_start || moments == Moments::One {
+                differences.extend(self.execute(op)?);
+            } else {
+                self.install(op);
+            }
+        }
+        if is_start {
+            self.take_back(mark);
+        }
+        Ok(())
+    }
+
+    /// Executes an operation, and returns how its result differs from what it had to be.
+    pub(super) fn execute(&mut self, op: OpId) -> Result<Option<Evidence>, Inapplicable> {
         let differs = self.compare(op)?;
         if has_open_effect(self.history, op) {
             self.set_effect(op, self.takes_effect(op));
@@ -51,34 +76,11 @@ impl State<'_> {
 
     /// Leaves behind what an operation wrote. A conditional write of unknown effect is decided by the state on
     /// which it was performed.
-    pub(super) fn install(&mut self, op: OpId) {
-        let history = self.history;
-        match history.op(op) {
-            Op::Write { key, value } => {
-                let encoded = history.encoded_version(op);
-                self.put(key, StoredVersion { encoded, value, write: op });
-            }
-            Op::Delete { key } => {
-                // Nil is a value of every history that deletes.
-                if let Some(value) = history.find_value(ValueRef::Nil) {
-                    let encoded = history.encoded_version(op);
-                    self.put(key, StoredVersion { encoded, value, write: op });
-                }
-            }
-            Op::Append { key, element } => self.append(key, element),
-            Op::InsertIfAbsent { key, value, applied, .. }
-            | Op::CompareAndSet { key, new: value, applied, .. }
-                if applied.or(self.effect(op)) == Some(true) =>
-            {
-                self.put(key, StoredVersion { encoded: value.to_bits(), value, write: op });
-            }
-            Op::PredicateWrite { rows: Some(rows), .. } => {
-                for row in rows {
-                    let encoded = history.encoded_row_version(row);
-                    self.put(row.key, StoredVersion { encoded, value: row.value, write: op });
-                }
-            }
-            _ => {}
+    fn install(&mut self, op: OpId) {
+        if let Op::Append { key, element } = self.history.op(op) {
+            self.append(key, element);
+        } else if !has_open_effect(self.history, op) || self.effect(op) == Some(true) {
+            written_rows(self.history, op).for_each(|row| self.put(row));
         }
     }
 

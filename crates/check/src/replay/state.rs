@@ -5,14 +5,14 @@ use rustc_hash::FxHashMap;
 
 use super::rows::IndexedRows;
 use crate::resolved::{InitialContent, InitialContents};
-use crate::rows::Contents;
+use crate::rows::{Contents, WrittenRow};
 
 /// The state of a replay. Whatever is done to it can be taken back.
 pub(super) struct State<'h> {
     pub(super) history: &'h History,
     initial: InitialContents<'h>,
     /// Per key, the version it holds; none for the initial one.
-    held: Vec<Option<StoredVersion>>,
+    held: Vec<Option<WrittenRow>>,
     /// Per key, the elements of its list.
     lists: Vec<Vec<ValueId>>,
     rows: IndexedRows<'h>,
@@ -21,17 +21,9 @@ pub(super) struct State<'h> {
     effects: FxHashMap<OpId, bool>,
 }
 
-/// A version that a transaction wrote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StoredVersion {
-    pub(super) encoded: u64,
-    pub(super) value: ValueId,
-    pub(super) write: OpId,
-}
-
 /// How to take a write back.
 enum Change {
-    Put { key: KeyId, before: Option<StoredVersion> },
+    Put { key: KeyId, before: Option<WrittenRow> },
     Appended { key: KeyId },
 }
 
@@ -100,9 +92,9 @@ impl<'h> State<'h> {
         }
     }
 
-    pub(super) fn put(&mut self, key: KeyId, held: StoredVersion) {
-        let before = self.replace(key, Some(held));
-        self.changes.push(Change::Put { key, before });
+    pub(super) fn put(&mut self, row: WrittenRow) {
+        let before = self.replace(row.key, Some(row));
+        self.changes.push(Change::Put { key: row.key, before });
     }
 
     pub(super) fn append(&mut self, key: KeyId, element: ValueId) {
@@ -142,7 +134,7 @@ impl<'h> State<'h> {
         }
     }
 
-    fn replace(&mut self, key: KeyId, held: Option<StoredVersion>) -> Option<StoredVersion> {
+    fn replace(&mut self, key: KeyId, held: Option<WrittenRow>) -> Option<WrittenRow> {
         // What a key holds is looked up for indexes alone: it is anywhere in a large table.
         let from = self.rows.has_indexes.then(|| self.value(key));
         let before = std::mem::replace(&mut self.held[key.index()], held);

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `results.rs` | the result of an operation compared with the rows that it must return |
 //! | `search.rs` | where to look for the rows that a predicate matches |
-//! | `writes.rs` | what operations leave of a row |
+//! | `writes.rs` | what operations write to rows |
 
 mod results;
 mod search;
@@ -13,4 +13,4 @@ mod writes;
 
 pub(crate) use results::{Contents, by_key};
 pub(crate) use search::{ColumnBounds, RowSearch, SearchPlan, whole_number};
-pub(crate) use writes::{LastWrite, OwnWrites, last_writes, left_by, written_keys};
+pub(crate) use writes::{LastWrite, OwnWrites, WrittenRow, last_writes, written_rows};
