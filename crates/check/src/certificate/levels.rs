@@ -8,8 +8,6 @@
 //! Under snapshot isolation a transaction is two nodes, its start and its commit, and a snapshot orders the
 //! commits that it shows before the start (`snapshots.rs`). Else it is one node.
 
-use std::borrow::Cow;
-
 use isolario_model::{Inapplicable, Level, ReadSource, TxnId, VisibilityRule, Witness};
 
 use super::dependencies::{OrderPositions, PredicateEdge};
@@ -50,13 +48,21 @@ pub(super) enum Counted {
 }
 
 impl Counted {
-    fn at(level: Level) -> Counted {
-        match level {
-            Level::ReadUncommitted | Level::StrongReadUncommitted => Counted::Nothing,
-            Level::AdyaReadCommitted | Level::StrongAdyaReadCommitted => Counted::Reads,
-            Level::RepeatableRead | Level::StrongRepeatableRead => Counted::RowAntiDependencies,
-            _ => Counted::AntiDependencies,
-        }
+    /// The dependencies of reads that count at a level; none if a certificate does not decide the level.
+    pub(super) fn at(level: Level) -> Option<Counted> {
+        use Level as L;
+        Some(match level {
+            L::ReadUncommitted | L::StrongReadUncommitted => Counted::Nothing,
+            L::AdyaReadCommitted | L::StrongAdyaReadCommitted => Counted::Reads,
+            L::RepeatableRead | L::StrongRepeatableRead => Counted::RowAntiDependencies,
+            L::ConsistentView
+            | L::ParallelSnapshotIsolation
+            | L::SnapshotIsolation
+            | L::StrongSnapshotIsolation
+            | L::Serializable
+            | L::StrictSerializable => Counted::AntiDependencies,
+            _ => return None,
+        })
     }
 }
 
@@ -83,11 +89,11 @@ impl Question<'_> {
     }
 
     /// The nodes of transactions, in their order.
-    fn nodes(&self, txns: &[u32]) -> Vec<u32> {
+    fn nodes(&self, txns: Vec<u32>) -> Vec<u32> {
         if self.is_split() {
-            txns.iter().flat_map(|txn| [start_of(*txn), commit_of(*txn)]).collect()
+            txns.into_iter().flat_map(|txn| [start_of(txn), commit_of(txn)]).collect()
         } else {
-            txns.to_vec()
+            txns
         }
     }
 }
@@ -162,7 +168,7 @@ impl Certificate<'_> {
         let shape = level.shape();
         Question {
             level,
-            counted: Counted::at(level),
+            counted: Counted::at(level).unwrap_or(Counted::AntiDependencies),
             sessions: shape.session_order && self.options.session_order,
             in_time: shape.real_time,
             by_snapshots: shape.visible == VisibilityRule::Prefix,
@@ -176,7 +182,7 @@ impl Certificate<'_> {
             && (!question.in_time || agrees(self.history, self.options.clock_skew, &order))
             && (!question.by_snapshots || self.snapshots.agree(&places(&order)))
         {
-            let order = question.nodes(&order);
+            let order = question.nodes(order);
             if self.are_explained(question, &order)? {
                 return Ok(self.satisfied(question, &order));
             }
@@ -194,7 +200,7 @@ impl Certificate<'_> {
     }
 
     /// An order in which transactions may have run one after the other.
-    fn serial(&self, open: Open<'_>) -> Result<Option<Cow<'_, [u32]>>, Inapplicable> {
+    fn serial(&self, open: Open<'_>) -> Result<Option<Vec<u32>>, Inapplicable> {
         let find = || {
             Ok(match self.order(self.question(Level::Serializable, open))? {
                 Found::Order(order) => Some(order),
@@ -204,13 +210,9 @@ impl Certificate<'_> {
         let known = match open {
             Open::None => &self.serial[0],
             Open::Likely => &self.serial[1],
-            Open::Chosen(_) => return Ok(find()?.map(Cow::Owned)),
+            Open::Chosen(_) => return find(),
         };
-        known
-            .get_or_init(find)
-            .as_ref()
-            .map_err(Clone::clone)
-            .map(|order| order.as_deref().map(Cow::Borrowed))
+        known.get_or_init(find).clone()
     }
 
     /// The level holds by an order of nodes.
@@ -243,7 +245,7 @@ impl Certificate<'_> {
             let relation = if is_split { &mut overtaken } else { &mut waits };
             relation.extend(self.item_anti_dependencies(question.open));
         }
-        let mut guess = question.nodes(&self.guess.commits);
+        let mut guess = question.nodes(self.guess.commits.clone());
         loop {
             let graph =
                 Graph::new(self.history.txn_count(), &waits, is_split.then_some(&overtaken));

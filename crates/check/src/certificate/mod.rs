@@ -63,7 +63,7 @@ use crate::resolved::{Dependencies, Guess, Reads, first_outside, guess_order};
 use crate::rows::last_writes;
 use chains::{Chains, Version};
 use items::ItemRead;
-use levels::Open;
+use levels::{Counted, Open};
 use matches::Matches;
 use observed::{CommitNumbers, PredicateOps, StatedOp, UnstatedOp};
 use results::Comparison;
@@ -115,22 +115,7 @@ impl Objects {
 
 /// Whether a certificate decides a level.
 pub(crate) fn decides(level: Level) -> bool {
-    use Level as L;
-    matches!(
-        level,
-        L::ReadUncommitted
-            | L::StrongReadUncommitted
-            | L::AdyaReadCommitted
-            | L::StrongAdyaReadCommitted
-            | L::ConsistentView
-            | L::ParallelSnapshotIsolation
-            | L::SnapshotIsolation
-            | L::StrongSnapshotIsolation
-            | L::RepeatableRead
-            | L::StrongRepeatableRead
-            | L::Serializable
-            | L::StrictSerializable
-    )
+    Counted::at(level).is_some()
 }
 
 const ROWS: &[OpFamily] = &[OpFamily::Registers, OpFamily::Predicates];

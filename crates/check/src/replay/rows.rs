@@ -19,14 +19,15 @@ pub(super) struct IndexedRows<'h> {
     /// Per key, its table.
     table_of: Vec<usize>,
     /// Per table, the indexes on its columns.
-    indexes: Vec<Vec<Index>>,
+    indexes: Vec<Vec<Index<'h>>>,
     /// Whether there are any.
     pub(super) has_indexes: bool,
 }
 
 /// An index on a column of a table.
-struct Index {
+struct Index<'h> {
     column: usize,
+    name: &'h str,
     /// The rows with a whole number in the column.
     numbers: BTreeSet<(i64, KeyId)>,
     /// The rows with anything else there.
@@ -36,14 +37,15 @@ struct Index {
 impl<'h> IndexedRows<'h> {
     pub(super) fn new(history: &'h History, initial: impl Fn(KeyId) -> InitialContent<'h>) -> Self {
         let search = RowSearch::new(history, (0..history.key_count()).map(KeyId::at));
-        let mut indexes: Vec<Vec<Index>> = Vec::new();
+        let mut indexes: Vec<Vec<Index<'h>>> = Vec::new();
         indexes.resize_with(search.tables().len(), Vec::new);
         for SearchPlan { table, bounds } in search.plans() {
             if let Some((bounds, indexes)) = bounds.zip(indexes.get_mut(*table))
                 && indexes.iter().all(|index| index.column != bounds.column)
             {
+                let (column, name) = (bounds.column, search.columns()[bounds.column]);
                 let (numbers, others) = (BTreeSet::new(), BTreeSet::new());
-                indexes.push(Index { column: bounds.column, numbers, others });
+                indexes.push(Index { column, name, numbers, others });
             }
         }
         let mut table_of = vec![0; history.key_count()];
@@ -53,7 +55,7 @@ impl<'h> IndexedRows<'h> {
                 for index in &mut indexes[table] {
                     if let InitialContent::Value(value) = initial(*key) {
                         let row = RowRef { key: history.key_name(*key), value };
-                        index.add(*key, row, search.columns());
+                        index.add(*key, row);
                     }
                 }
             }
@@ -66,8 +68,8 @@ impl<'h> IndexedRows<'h> {
     pub(super) fn update(&mut self, key: KeyId, from: ValueRef<'h>, to: ValueRef<'h>) {
         let name = self.history.key_name(key);
         for index in &mut self.indexes[self.table_of[key.index()]] {
-            index.remove(key, RowRef { key: name, value: from }, self.search.columns());
-            index.add(key, RowRef { key: name, value: to }, self.search.columns());
+            index.remove(key, RowRef { key: name, value: from });
+            index.add(key, RowRef { key: name, value: to });
         }
     }
 
@@ -113,19 +115,19 @@ impl<'h> IndexedRows<'h> {
     }
 }
 
-impl Index {
-    fn add(&mut self, key: KeyId, row: RowRef<'_>, columns: &[&str]) {
+impl Index<'_> {
+    fn add(&mut self, key: KeyId, row: RowRef<'_>) {
         if row.value == ValueRef::Nil {
             return;
         }
-        match whole_number(row, columns[self.column]) {
+        match whole_number(row, self.name) {
             Some(number) => self.numbers.insert((number, key)),
             None => self.others.insert(key),
         };
     }
 
-    fn remove(&mut self, key: KeyId, row: RowRef<'_>, columns: &[&str]) {
-        match whole_number(row, columns[self.column]) {
+    fn remove(&mut self, key: KeyId, row: RowRef<'_>) {
+        match whole_number(row, self.name) {
             Some(number) => self.numbers.remove(&(number, key)),
             None => self.others.remove(&key),
         };

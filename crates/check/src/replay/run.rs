@@ -4,7 +4,7 @@ use isolario_model::{Evidence, Inapplicable, KeyId, OpId, Outcome, Point, TxnId}
 use rustc_hash::FxHashSet;
 
 use super::operation::{has_open_effect, is_unobserved_write};
-use super::schedule::{Schedule, point_key, txn_of};
+use super::schedule::{Schedule, commits, point_key, txn_of};
 use super::state::State;
 use super::waiting::Waiting;
 use super::{Found, Moments};
@@ -43,8 +43,6 @@ struct Replay<'s, 'h> {
     waiting: Waiting<'h>,
     /// Per key, the position among the points of the last commit of a writer, and its write.
     last_commits: Vec<Option<(usize, OpId)>>,
-    /// The former entries of `last_commits` that were replaced at this timestamp.
-    former_commits: Vec<(KeyId, Option<(usize, OpId)>)>,
     /// Per transaction, the position of its start among the points.
     starts: Vec<usize>,
     /// Transactions that committed at their start, since none of their conditional writes took effect.
@@ -64,7 +62,6 @@ impl<'s, 'h> Replay<'s, 'h> {
             state: State::new(history),
             waiting: Waiting::new(schedule, options.session_order),
             last_commits: vec![None; if exclusive { history.key_count() } else { 0 }],
-            former_commits: Vec::new(),
             starts: vec![0; history.txn_count()],
             without_effect: FxHashSet::default(),
             points: Vec::with_capacity(schedule.point_count()),
@@ -99,7 +96,15 @@ impl<'s, 'h> Replay<'s, 'h> {
         self.waiting.expect(point, &mut self.state, found)?;
         let mark = self.state.mark();
         let history = self.schedule.history;
-        for difference in self.happen(point)? {
+        let mut differences = match point {
+            Point::Start(txn) => {
+                self.starts[txn.index()] = self.points.len();
+                Vec::new()
+            }
+            Point::Commit(txn) => self.rivals(txn),
+        };
+        self.state.perform(point, self.schedule.moments, &mut differences)?;
+        for difference in differences {
             match difference {
                 Evidence::Concurrent { first, second, .. }
                     if ![first, second].iter().any(|op| has_open_effect(history, *op)) =>
@@ -112,7 +117,6 @@ impl<'s, 'h> Replay<'s, 'h> {
         self.points.push(point);
         self.waiting.wake(mark, point, &mut self.state, &mut self.points)?;
         self.state.keep();
-        self.former_commits.clear();
         match point {
             // A transaction that wrote nothing leaves nothing behind: all of it happens at its start.
             Point::Start(txn) if self.schedule.has_open_effects(txn) && !self.has_written(txn) => {
@@ -124,7 +128,7 @@ impl<'s, 'h> Replay<'s, 'h> {
         }
     }
 
-    /// Whether an point is the commit of a transaction that committed at its start.
+    /// Whether a point is the commit of a transaction that committed at its start.
     fn is_over(&self, point: Point) -> bool {
         matches!(point, Point::Commit(txn) if self.without_effect.contains(&txn))
     }
@@ -139,27 +143,22 @@ impl<'s, 'h> Replay<'s, 'h> {
     /// Decides the conditional writes of unknown effect of the transactions that start at one timestamp. Fails
     /// if another one that commits at that timestamp may have written such a key.
     fn decide_effects(&mut self, order: &[Point]) -> Result<(), Inapplicable> {
-        let history = self.schedule.history;
-        for point in order {
-            let Point::Start(txn) = *point else { continue };
-            if !self.schedule.has_open_effects(txn) {
-                continue;
-            }
-            let open = history.txn_ops(txn).filter(|op| has_open_effect(history, *op));
+        let Schedule { history, moments, .. } = *self.schedule;
+        let open_start = |point: &Point| match *point {
+            Point::Start(txn) if self.schedule.has_open_effects(txn) => Some(txn),
+            _ => None,
+        };
+        let starts: Vec<TxnId> = order.iter().filter_map(open_start).collect();
+        for second in &starts {
+            let open = history.txn_ops(*second).filter(|op| has_open_effect(history, *op));
             let keys: Vec<KeyId> = open.map(|op| history.op_keys()[op.index()]).collect();
-            for point in order {
-                if let Point::Commit(other) = *point
-                    && other != txn
-                    && self.written(other).any(|(key, _)| keys.contains(&key))
-                {
-                    return Err(Inapplicable::TiedInPromisedOrder { first: other, second: txn });
-                }
+            let writes_one = |txn: &TxnId| self.written(*txn).any(|(key, _)| keys.contains(&key));
+            if let Some(first) = commits(order).filter(|txn| txn != second).find(writes_one) {
+                return Err(Inapplicable::TiedInPromisedOrder { first, second: *second });
             }
         }
-        for point in order {
-            if matches!(point, Point::Start(txn) if self.schedule.has_open_effects(*txn)) {
-                self.happen(*point)?;
-            }
+        for txn in starts {
+            self.state.perform(Point::Start(txn), moments, &mut Vec::new())?;
         }
         Ok(())
     }
@@ -202,20 +201,13 @@ impl<'s, 'h> Replay<'s, 'h> {
 
     /// Whether all results are right if points are in this order. Nothing is left behind.
     fn is_right(&mut self, order: &[Point]) -> Result<bool, Inapplicable> {
-        let (mark, points) = (self.state.mark(), self.points.len());
-        let mut is_right = true;
+        let mark = self.state.mark();
+        let mut differences = Vec::new();
         for point in order {
-            // Rivals that the order could separate were separated before.
-            let is_read = |difference: &Evidence| matches!(difference, Evidence::Unexpected { .. });
-            is_right &= !self.happen(*point)?.iter().any(is_read);
-            self.points.push(*point);
+            self.state.perform(*point, self.schedule.moments, &mut differences)?;
         }
         self.state.take_back(mark);
-        self.points.truncate(points);
-        while let Some((key, before)) = self.former_commits.pop() {
-            self.last_commits[key.index()] = before;
-        }
-        Ok(is_right)
+        Ok(differences.is_empty())
     }
 
     /// Whether a transaction starts before a rival commits, at the same timestamp, and commits later itself:
@@ -226,25 +218,17 @@ impl<'s, 'h> Replay<'s, 'h> {
         }
         order.iter().enumerate().any(|(at, point)| {
             let Point::Start(txn) = *point else { return false };
-            let is_short = order.contains(&Point::Commit(txn));
-            let mut later = order[at + 1..].iter().filter(|_| !is_short);
-            later.any(|later| match *later {
-                Point::Commit(other) => {
-                    self.written(other).any(|(key, _)| self.written(txn).any(|(k, _)| k == key))
-                }
-                Point::Start(_) => false,
-            })
+            let is_rival = |other: TxnId| {
+                self.written(other).any(|(key, _)| self.written(txn).any(|(k, _)| k == key))
+            };
+            !order.contains(&Point::Commit(txn)) && commits(&order[at + 1..]).any(is_rival)
         })
     }
 
     /// Fails if two writers of one key commit at one timestamp: it is unknown which version is the last.
     fn refuse_rivals(&self, order: &[Point]) -> Result<(), Inapplicable> {
-        let mut writers: Vec<(KeyId, TxnId)> = Vec::new();
-        for point in order {
-            if let Point::Commit(txn) = *point {
-                self.written(txn).for_each(|(key, _)| writers.push((key, txn)));
-            }
-        }
+        let written = |txn| self.written(txn).map(move |(key, _)| (key, txn));
+        let mut writers: Vec<(KeyId, TxnId)> = commits(order).flat_map(written).collect();
         writers.sort_unstable();
         writers.dedup();
         match writers.windows(2).find(|pair| pair[0].0 == pair[1].0) {
@@ -255,20 +239,7 @@ impl<'s, 'h> Replay<'s, 'h> {
         }
     }
 
-    /// Performs what happens at one point, and returns what does not come out right.
-    fn happen(&mut self, point: Point) -> Result<Vec<Evidence>, Inapplicable> {
-        let mut differences = match point {
-            Point::Start(txn) => {
-                self.starts[txn.index()] = self.points.len();
-                Vec::new()
-            }
-            Point::Commit(txn) => self.rivals(txn),
-        };
-        self.state.perform(point, self.schedule.moments, &mut differences)?;
-        Ok(differences)
-    }
-
-    /// The writers of the same keys that committed while a transaction ran.
+    /// Conflicts of a transaction that commits now with writers of the same keys that committed while it ran.
     fn rivals(&mut self, txn: TxnId) -> Vec<Evidence> {
         let mut rivals = Vec::new();
         if self.last_commits.is_empty() {
@@ -278,14 +249,11 @@ impl<'s, 'h> Replay<'s, 'h> {
         for (key, second) in written {
             let here = Some((self.points.len(), second));
             let before = std::mem::replace(&mut self.last_commits[key.index()], here);
-            self.former_commits.push((key, before));
-            match before {
-                Some((commit, first))
-                    if commit > self.starts[txn.index()] && commit < self.points.len() =>
-                {
-                    rivals.push(Evidence::Concurrent { key, first, second });
-                }
-                _ => {}
+            if let Some((commit, first)) = before
+                && commit > self.starts[txn.index()]
+                && commit < self.points.len()
+            {
+                rivals.push(Evidence::Concurrent { key, first, second });
             }
         }
         rivals

@@ -33,6 +33,15 @@ pub(super) fn point_key(point: &Point) -> (TxnId, u8) {
     }
 }
 
+/// The transactions that commit at some points.
+pub(super) fn commits(points: &[Point]) -> impl Iterator<Item = TxnId> {
+    let commit = |point: &Point| match *point {
+        Point::Commit(txn) => Some(txn),
+        Point::Start(_) => None,
+    };
+    points.iter().filter_map(commit)
+}
+
 impl<'h> Schedule<'h> {
     /// Fails if a transaction lacks a position that it needs: it wrote, or real time counts.
     pub(super) fn new(

@@ -7,7 +7,7 @@
 use isolario_model::{Evidence, History, Inapplicable, KeyId, Outcome, Point, TxnId};
 use rustc_hash::FxHashMap;
 
-use super::schedule::{Schedule, txn_of};
+use super::schedule::{Schedule, commits, txn_of};
 use super::state::State;
 use super::{Found, Moments};
 
@@ -95,10 +95,9 @@ impl<'h> Waiting<'h> {
 
     /// Notes the transactions that commit at one timestamp.
     pub(super) fn note_tie(&mut self, order: &[Point]) {
-        let mut commits = order.iter().filter(|point| matches!(*point, Point::Commit(_)));
-        if let (Some(first), Some(second)) = (commits.next(), commits.next()) {
-            self.tie.get_or_insert((txn_of(*first), txn_of(*second)));
-        }
+        let mut commits = commits(order);
+        let first_two = commits.next().zip(commits.next());
+        self.tie = self.tie.or(first_two);
     }
 
     /// Executes the transactions that fit before everything else.
