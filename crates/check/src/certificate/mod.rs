@@ -1,5 +1,5 @@
 //! Levels by a version certificate: the order of each row's versions and the versions that each
-//! predicate operation met, as the database states them (Emme: Clark et al., Sections 3 to 5).
+//! predicate operation observed, as the database states them (Emme: Clark et al., Sections 3 to 5).
 //!
 //! With both, all dependencies between transactions are known, those of predicates included, and a
 //! level is a matter of which cycles they have:
