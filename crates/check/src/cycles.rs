@@ -5,60 +5,69 @@
 use std::collections::BTreeSet;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, Findings, Level, Reason, TxnId, VersionOrder,
+    Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, Findings, History, Level, Reason, TxnId,
+    VersionOrder,
 };
 
-use crate::graph::{Closing, InTime, Moments, RealTime, components, shortest_closed};
+use crate::graph::{
+    BUDGET, Closing, InEdges, InTime, Moments, RealTime, Rows, Search, Subgraph, components,
+    shortest_closed,
+};
 use crate::resolved::Resolved;
 
-/// What explains the edges of a cycle of transactions.
-pub(crate) trait Reasons<'h> {
-    fn resolved(&self) -> &Resolved<'h>;
-
-    /// Why a transaction comes before another one that waited for it: session order, a read or an overwrite.
+/// The reasons of dependencies between transactions.
+pub(crate) trait Explain {
+    /// Session order, a read or an overwrite: the first transaction had committed when the second started.
     fn dependency(&self, from: TxnId, to: TxnId) -> Option<Edge>;
 
-    /// Why a transaction comes before another one that overwrote what it had read.
-    fn anti_dependency(&self, _reader: TxnId, _writer: TxnId) -> Option<Edge> {
+    /// A read of a version that the second transaction overwrote.
+    fn anti_dependency(&self, _from: TxnId, _to: TxnId) -> Option<Edge> {
         None
     }
 
-    /// A shortest cycle of each component of a graph, the clearest by name among several.
-    fn cycles<G: Moments>(&self, level: Level, graph: &G) -> Vec<Anomaly> {
-        let resolved = self.resolved();
-        let had_finished = |before, after| resolved.precedes(before, after);
-        let time = level.shape().real_time.then(|| resolved.real_time());
-        let timing = time.map(|time| Timing { time, had_finished: &had_finished });
-        // What edges are bundled in is no moment of a transaction.
-        let is_moment =
-            |node: &&u32| graph.begins(**node).is_some() || graph.ends(**node).is_some();
-        let edges = |cycle: &[u32]| {
-            let moments = cycle.iter().filter(is_moment);
-            let next = moments.clone().cycle().skip(1);
-            moments.zip(next).filter_map(|(from, to)| self.edge(graph, *from, *to)).collect()
-        };
-        shortest_of_each(level, graph, timing.as_ref(), edges)
+    /// Real time, or another clock.
+    fn by_clock(&self, from: TxnId, to: TxnId) -> Option<Edge>;
+
+    /// The edges between the transactions of a cycle of moments.
+    fn edges<G: Moments>(&self, graph: &G, cycle: &[u32]) -> Vec<Edge> {
+        // Helper nodes belong to no transaction.
+        let is_moment = |node: &&u32| graph.begins(**node).or(graph.ends(**node)).is_some();
+        let moments = cycle.iter().filter(is_moment);
+        let next = moments.clone().cycle().skip(1);
+        moments.zip(next).filter_map(|(from, to)| self.edge(graph, *from, *to)).collect()
     }
 
     /// The edge from one node to another: the simplest of those that may be there. None from the
     /// start of a transaction to its own commit.
     fn edge<G: Moments>(&self, graph: &G, from: u32, to: u32) -> Option<Edge> {
-        // What leaves a commit waited for it; what leaves a start overtook it.
+        // An edge from a commit to a start is a wait; one from a start to a commit is an anti-dependency.
         let waited = graph.ends(from).zip(graph.begins(to));
-        if let Some(edge) = waited.and_then(|(before, after)| self.dependency(before, after)) {
-            return Some(edge);
-        }
-        if let Some((reader, writer)) = graph.begins(from).zip(graph.ends(to))
-            && reader != writer
-            && let Some(edge) = self.anti_dependency(reader, writer)
-        {
-            return Some(edge);
-        }
-        let (from, to) = waited?;
-        let history = self.resolved().dependencies.history;
-        let (finish, start) = history.finish(from).zip(history.start(to))?;
-        Some(Edge { from, to, reason: Reason::RealTime { finish, start } })
+        let overtaken = graph.begins(from).zip(graph.ends(to)).filter(|(from, to)| from != to);
+        waited
+            .and_then(|(from, to)| self.dependency(from, to))
+            .or_else(|| overtaken.and_then(|(from, to)| self.anti_dependency(from, to)))
+            .or_else(|| waited.and_then(|(from, to)| self.by_clock(from, to)))
     }
+}
+
+/// The edge from a transaction to one that started after it had finished.
+pub(crate) fn real_time(history: &History, from: TxnId, to: TxnId) -> Option<Edge> {
+    let (finish, start) = history.finish(from).zip(history.start(to))?;
+    Some(Edge { from, to, reason: Reason::RealTime { finish, start } })
+}
+
+/// A shortest cycle of each component of a graph, in real time if the level is, and the clearest by name
+/// among several.
+pub(crate) fn cycles<G: Moments>(
+    resolved: &Resolved<'_>,
+    level: Level,
+    graph: &G,
+    explain: &impl Explain,
+) -> Vec<Anomaly> {
+    let had_finished = |before, after| resolved.precedes(before, after);
+    let time = level.shape().real_time.then(|| resolved.real_time());
+    let timing = time.map(|time| Timing { time, had_finished: &had_finished });
+    shortest_of_each(level, graph, timing.as_ref(), |nodes| explain.edges(graph, nodes))
 }
 
 /// Real time, where it counts.
@@ -100,6 +109,46 @@ pub(crate) fn shortest_of_each<G: Moments>(
         .collect();
     anomalies.sort_by_key(|a| (a.evidence.edges().len(), clarity(a.kind), a.kind));
     anomalies
+}
+
+/// Of each component, a shortest cycle that one of these pairs (from, to) closes, the one of the least rank
+/// among several; in a large component, the shortest that a bounded search finds. A cycle begins where its
+/// pair ends.
+pub(crate) fn shortest_closed_by(
+    graph: &impl InEdges,
+    components: &[Vec<u32>],
+    pairs: &[(u32, u32)],
+    rank: impl Fn(&[u32]) -> u32,
+) -> Vec<Vec<u32>> {
+    let mut component_of = vec![0u32; graph.node_count()];
+    for (number, component) in (0..).zip(components) {
+        component.iter().for_each(|node| component_of[*node as usize] = number);
+    }
+    let numbered = pairs.iter().map(|pair| (component_of[pair.0 as usize], *pair));
+    let of_component = Rows::group(components.len(), numbered);
+    let shortest = |(number, component): (usize, &Vec<u32>)| {
+        let inside = Subgraph::new(graph, component);
+        let mut search = Search::new(&inside);
+        let mut best: Option<(usize, u32, Vec<u32>)> = None;
+        for (from, to) in of_component.get(number) {
+            let limit = best.as_ref().map_or(usize::MAX, |(length, ..)| length - 1);
+            let ends = inside.number(*from).zip(inside.number(*to));
+            let path =
+                ends.and_then(|(end, start)| search.path_to(end, limit, |node| node == start));
+            if let Some(path) = path {
+                let cycle: Vec<u32> = path.into_iter().map(|node| inside.node(node)).collect();
+                let rank = rank(&cycle);
+                if best.as_ref().is_none_or(|best| (cycle.len(), rank) < (best.0, best.1)) {
+                    best = Some((cycle.len(), rank, cycle));
+                }
+            }
+            if search.edges_seen > BUDGET {
+                break;
+            }
+        }
+        best.map(|(.., cycle)| cycle)
+    };
+    components.iter().enumerate().filter_map(shortest).collect()
 }
 
 /// Lost updates, one per version that several transactions overwrote, together with a cycle of each

@@ -36,6 +36,7 @@ mod predicates;
 mod progress;
 mod replay;
 mod resolved;
+mod rows;
 mod serial;
 mod stop;
 mod strong;

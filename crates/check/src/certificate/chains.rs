@@ -1,13 +1,13 @@
 //! The versions of each row, in the order that is stated.
 //!
 //! Each transaction has one version of a row: the last one it wrote. Versions before it were never
-//! committed, so nobody but the transaction itself may meet them, and a change that it took back
+//! committed, so no other transaction may observe them, and a change that a transaction took back
 //! itself changed nothing for others.
 //!
 //! A row of a table that is inserted after a delete is a new *incarnation*: the same key, but at every level
-//! below serializability an object of its own. A database may let somebody insert a key that a
-//! concurrent transaction has deleted, and nothing is lost by that, even if the transaction deletes its
-//! own row afterwards.
+//! below serializability an object of its own. A database may let a transaction insert a key that a
+//! concurrent one has deleted, and nothing is lost by that, even if the transaction deletes its own row
+//! afterwards.
 
 use std::ops::Range;
 
@@ -15,28 +15,27 @@ use isolario_model::{History, KeyId, OpId, RowRef, StatedOrder, TxnId, ValueId, 
 
 use crate::graph::Rows;
 use crate::resolved::{InitialContent, InitialContents};
+use crate::rows::{LastWrite, written_rows};
 
 /// A version: a position among all versions, those of a row together and in their order.
 pub(super) type Version = u32;
 
-/// Per row its versions: the initial one, and then those that were written.
+/// The versions of each row: the initial one, and then those that were written.
 pub(super) struct Chains<'h> {
     history: &'h History,
     initial: InitialContents<'h>,
-    /// Per row, where its versions begin, and where the last ones end.
+    /// Per row, the position of its first version; then the number of versions.
     starts: Vec<Version>,
     versions: Vec<Written>,
     /// Per version, whether it begins a new incarnation.
     begins: Vec<bool>,
     /// Per row, whether one of its versions does.
     is_reborn: Vec<bool>,
-    /// Per row, its versions by writer.
-    by_writer: Rows<(TxnId, Version)>,
-    /// Per transaction, the versions that it wrote.
+    /// Per transaction, the versions that it wrote, by row.
     of_txn: Rows<Version>,
 }
 
-/// A version that somebody wrote, or the initial one.
+/// A version that a transaction wrote, or the initial one.
 #[derive(Clone, Copy)]
 pub(super) struct Written {
     pub(super) key: KeyId,
@@ -44,24 +43,12 @@ pub(super) struct Written {
     /// The last write of the row by that transaction; none for the initial version.
     pub(super) write: Option<OpId>,
     value: Option<ValueId>,
-    /// What reads of the version show.
-    word: u64,
-    /// Whether the first write of the row by its writer put it there by its key.
+    /// The encoded value that reads of the version return.
+    encoded: u64,
+    /// Whether the first write of the row by its writer inserted it by its key.
     is_insert: bool,
-    /// The statement that puts it after the version before it.
+    /// The statement that puts the version after the one before it.
     pub(super) stated_at: u64,
-}
-
-/// The last write of a row by a transaction.
-#[derive(Clone, Copy)]
-pub(super) struct LastWrite {
-    pub(super) key: KeyId,
-    pub(super) txn: TxnId,
-    pub(super) write: OpId,
-    pub(super) value: ValueId,
-    pub(super) word: u64,
-    /// Whether the first write of the row by that transaction put it there by its key.
-    pub(super) is_insert: bool,
 }
 
 impl<'h> Chains<'h> {
@@ -73,72 +60,68 @@ impl<'h> Chains<'h> {
         orders: &[StatedOrder],
     ) -> Result<Self, KeyId> {
         let keys = history.key_count();
-        let of_keys = Rows::group(keys, (0..).zip(writes).map(|(at, write)| (write.key.0, at)));
+        let of_keys = Rows::group(keys, (0..).zip(writes).map(|(at, write)| (write.row.key.0, at)));
         let statements = Rows::group(keys, (0..).zip(orders).map(|(at, order)| (order.key.0, at)));
-        let mut chains = Chains {
-            history,
-            initial: InitialContents::new(history),
-            starts: Vec::with_capacity(keys + 1),
-            versions: Vec::with_capacity(keys + writes.len()),
-            begins: Vec::new(),
-            is_reborn: Vec::new(),
-            by_writer: Rows::default(),
-            of_txn: Rows::default(),
-        };
-        let mut places: Vec<(TxnId, Version)> = Vec::new();
+        let mut starts = Vec::with_capacity(keys + 1);
+        let mut versions = Vec::with_capacity(keys + writes.len());
         for key in (0..keys).map(KeyId::at) {
-            let start = chains.versions.len() as Version;
-            chains.starts.push(start);
-            let init = TxnId::INIT;
-            chains.versions.push(Written {
+            starts.push(versions.len() as Version);
+            versions.push(Written {
                 key,
-                writer: init,
+                writer: TxnId::INIT,
                 write: None,
                 value: None,
-                word: 0,
+                encoded: 0,
                 is_insert: false,
                 stated_at: 0,
             });
-            let of_key: Vec<LastWrite> =
-                of_keys.get(key.index()).iter().map(|at| writes[*at as usize]).collect();
-            let lines = statements.get(key.index()).iter().map(|at: &u32| &orders[*at as usize]);
-            let sorted = sort(&of_key, lines).ok_or(key)?;
-            for (write, stated_at) in sorted {
-                let LastWrite { txn: writer, write, value, word, is_insert, .. } = write;
-                let (write, value) = (Some(write), Some(value));
-                let written = Written { key, writer, write, value, word, is_insert, stated_at };
-                chains.versions.push(written);
+            let of_key = of_keys.get(key.index()).iter().map(|at: &u32| writes[*at as usize]);
+            let of_key: Vec<LastWrite> = of_key.collect();
+            let stated = statements.get(key.index()).iter().map(|at: &u32| &orders[*at as usize]);
+            for (last, stated_at) in sort(&of_key, stated).ok_or(key)? {
+                let LastWrite { row, writer, first } = last;
+                let mut inserted = written_rows(history, first).filter(|row| row.key == key);
+                let is_insert = history.op_predicate(first).is_none()
+                    && inserted.any(|row| history.value(row.value) != ValueRef::Nil);
+                versions.push(Written {
+                    key,
+                    writer,
+                    write: Some(row.write),
+                    value: Some(row.value),
+                    encoded: row.encoded,
+                    is_insert,
+                    stated_at,
+                });
             }
-            places.clear();
-            let end = chains.versions.len() as Version;
-            places.extend((start + 1..end).map(|version| (chains.writer(version), version)));
-            places.sort_unstable();
-            chains.by_writer.push(places.iter().copied());
         }
-        chains.starts.push(chains.versions.len() as Version);
-        let written = (0..chains.len()).filter(|version| !chains.writer(*version).is_init());
-        let by_txn = written.map(|version| (chains.writer(version).0, version));
-        chains.of_txn = Rows::group(history.txn_count(), by_txn);
+        starts.push(versions.len() as Version);
+        let by_txn = (0..).zip(&versions).filter(|(_, written)| !written.writer.is_init());
+        let of_txn =
+            Rows::group(history.txn_count(), by_txn.map(|(at, written)| (written.writer.0, at)));
+        let initial = InitialContents::new(history);
+        let (begins, is_reborn) = (Vec::new(), Vec::new());
+        let mut chains = Chains { history, initial, starts, versions, begins, is_reborn, of_txn };
         chains.begins = (0..chains.len()).map(|version| chains.is_rebirth(version)).collect();
-        let is_reborn = |key| chains.of(KeyId::at(key)).any(|version| chains.begins(version));
-        chains.is_reborn = (0..keys).map(is_reborn).collect();
+        let is_reborn = |mut row: Range<Version>| row.any(|version| chains.begins(version));
+        chains.is_reborn = chains.rows().map(is_reborn).collect();
         Ok(chains)
     }
 
     /// Whether a row that had been deleted is there again, or was until its writer deleted it.
     fn is_rebirth(&self, version: Version) -> bool {
-        let Written { key, is_insert, .. } = self.written(version);
-        let is_there = || self.value(version) != Some(ValueRef::Nil);
-        if !self.history.is_row(key) || !is_insert && !is_there() {
+        let Written { key, is_insert, writer, .. } = self.written(version);
+        if writer.is_init() || !self.history.is_row(key) || !is_insert && !self.is_there(version) {
             return false;
         }
-        let before = version.checked_sub(1).filter(|_| self.writer(version) != TxnId::INIT);
-        before.is_some_and(|before| {
-            self.writer(before) != TxnId::INIT && self.value(before) == Some(ValueRef::Nil)
-        })
+        !self.writer(version - 1).is_init() && !self.is_there(version - 1)
     }
 
-    /// How many versions there are, initial ones included.
+    /// Whether the row is there in a version, as far as that is known.
+    fn is_there(&self, version: Version) -> bool {
+        self.value(version) != Some(ValueRef::Nil)
+    }
+
+    /// Number of versions, initial ones included.
     pub(super) fn len(&self) -> Version {
         self.versions.len() as Version
     }
@@ -162,9 +145,9 @@ impl<'h> Chains<'h> {
         if writer.is_init() {
             return Some(self.starts[key.index()]);
         }
-        let of_key = self.by_writer.get(key.index());
-        let at = of_key.binary_search_by_key(&writer, |(writer, _)| *writer).ok()?;
-        Some(of_key[at].1)
+        let versions = self.of_txn(writer);
+        let at = versions.binary_search_by_key(&key, |version| self.written(*version).key).ok()?;
+        Some(versions[at])
     }
 
     /// The versions that a transaction wrote, by row.
@@ -194,10 +177,9 @@ impl<'h> Chains<'h> {
         self.starts.windows(2).map(|bounds| bounds[0]..bounds[1])
     }
 
-    /// Whether a version puts a row there, or takes it away.
+    /// Whether a version inserts a row, or deletes it.
     pub(super) fn changes_presence(&self, version: Version) -> bool {
-        let is_there = |version| self.value(version) != Some(ValueRef::Nil);
-        !self.writer(version).is_init() && is_there(version) != is_there(version - 1)
+        !self.writer(version).is_init() && self.is_there(version) != self.is_there(version - 1)
     }
 
     /// Whether a row has more than one incarnation after a version and up to another.
@@ -205,7 +187,7 @@ impl<'h> Chains<'h> {
         (after + 1..=up_to).any(|version| self.begins(version))
     }
 
-    /// What a version holds; none where nobody knows, since it is an initial one that nobody saw.
+    /// The value of a version; none for an initial one that was never read, which is unknown.
     pub(super) fn value(&self, version: Version) -> Option<ValueRef<'h>> {
         let Written { key, value, .. } = self.written(version);
         match value {
@@ -227,40 +209,40 @@ impl<'h> Chains<'h> {
     /// Whether reads of two versions of a row show the same.
     pub(super) fn are_equal(&self, one: Version, other: Version) -> bool {
         match (self.written(one).value, self.written(other).value) {
-            (Some(_), _) => self.shows(other, self.written(one).word),
-            (None, _) => self.shows(one, self.written(other).word),
+            (Some(_), _) => self.shows(other, self.written(one).encoded),
+            (None, _) => self.shows(one, self.written(other).encoded),
         }
     }
 
-    /// Whether a read that shows this word may be one of the version.
-    pub(super) fn shows(&self, version: Version, word: u64) -> bool {
+    /// Whether a read that returned this encoded value may be a read of the version.
+    pub(super) fn shows(&self, version: Version, encoded: u64) -> bool {
         let written = self.written(version);
         match written.value {
-            Some(_) => written.word == word,
-            None => self.initial.is(written.key, word),
+            Some(_) => written.encoded == encoded,
+            None => self.initial.is(written.key, encoded),
         }
     }
 }
 
-/// The writes of one row in their order, each with the line that puts it after the one before; none
-/// where the lines leave the order open, or contradict each other.
+/// The writes of one row in their order, each with the statement that puts it after the one before; none
+/// if the statements leave the order open, or contradict each other.
 fn sort<'o>(
     writes: &[LastWrite],
-    lines: impl Iterator<Item = &'o StatedOrder> + Clone,
+    statements: impl Iterator<Item = &'o StatedOrder>,
 ) -> Option<Vec<(LastWrite, u64)>> {
     if writes.len() <= 1 {
         return Some(writes.iter().map(|write| (*write, 0)).collect());
     }
-    let number = |txn: &TxnId| writes.binary_search_by_key(txn, |write| write.txn).ok();
-    // Each line says that the one of a pair comes before the other. A file that a database writes
-    // continues every line of a row in the next one, so that this is a single chain.
+    let number = |txn: &TxnId| writes.binary_search_by_key(txn, |write| write.writer).ok();
+    // Each statement orders pairs of neighbours. A file that a database writes continues every statement
+    // about a row in the next one, so that this is a single chain.
     let mut pairs: Vec<(usize, usize, u64)> = Vec::with_capacity(writes.len());
-    for line in lines {
-        let mut numbers = line.writers.iter().filter_map(number);
+    for stated in statements {
+        let mut numbers = stated.writers.iter().filter_map(number);
         let Some(mut before) = numbers.next() else { continue };
-        for after in numbers.filter(|after| *after < writes.len()) {
+        for after in numbers {
             if before != after {
-                pairs.push((before, after, line.at));
+                pairs.push((before, after, stated.at));
             }
             before = after;
         }
@@ -288,16 +270,14 @@ fn sort<'o>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::WrittenRow;
 
     fn sorted(writers: &[u32], lines: &[&[u32]]) -> Option<Vec<(u32, u64)>> {
         let value = ValueId::inline(0)?;
         let write = |txn: &u32| LastWrite {
-            key: KeyId(0),
-            txn: TxnId(*txn),
-            write: OpId(0),
-            value,
-            word: 0,
-            is_insert: false,
+            row: WrittenRow { key: KeyId(0), write: OpId(0), value, encoded: 0 },
+            writer: TxnId(*txn),
+            first: OpId(0),
         };
         let writes: Vec<LastWrite> = writers.iter().map(write).collect();
         let line = |(at, writers): (u64, &&[u32])| {
@@ -306,7 +286,7 @@ mod tests {
         };
         let lines: Vec<StatedOrder> = (1..).zip(lines).map(line).collect();
         let sorted = sort(&writes, lines.iter())?;
-        Some(sorted.into_iter().map(|(write, at)| (write.txn.0, at)).collect())
+        Some(sorted.into_iter().map(|(write, at)| (write.writer.0, at)).collect())
     }
 
     #[test]

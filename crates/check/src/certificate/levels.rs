@@ -1,132 +1,208 @@
-//! Which cycles a level forbids, and whether there are any.
+//! How a level is decided: an order of transactions, and the dependencies that contradict it.
+//!
+//! [`Certificate::order`] is the loop, of all levels. It starts from an order in which the dependencies of
+//! single rows lead forward; those of predicates are too many to list. So it looks for the few that
+//! contradict the order (`dependencies.rs`: [`Certificate::contradicted`]), adds them, and repairs the
+//! order, until none is left, or there is a cycle (`evidence.rs`).
+//!
+//! Under snapshot isolation a transaction is two nodes, its start and its commit, and a snapshot orders the
+//! commits that it shows before the start (`snapshots.rs`). Else it is one node.
 
-use std::borrow::Cow;
+use isolario_model::{Inapplicable, Level, ReadSource, TxnId, VisibilityRule, Witness};
 
-use isolario_model::{Inapplicable, Level, Point, ReadSource, TxnId, VisibilityRule, Witness};
-
-use super::dependencies::{Placed, PredicateEdge, Wanted};
+use super::dependencies::{OrderPositions, PredicateEdge};
 use super::items::ItemRead;
-use super::unstated::Rule;
 use super::{Certificate, Objects};
 use crate::graph::{
-    InEdges, InTime, Moments, Order, Rows, Split, agrees, commit_of, leading_back, places, points,
-    start_of, topological_order,
+    InEdges, InTime, Moments, Order, RealTime, Rows, Split, agrees, commit_of, leading_back,
+    places, points, start_of, topological_order,
 };
 use crate::plan::Conclusion;
 
-/// What is asked of the dependencies.
+/// A level, and what decides it.
 #[derive(Clone, Copy)]
 pub(super) struct Question<'q> {
     pub(super) level: Level,
-    pub(super) objects: Objects,
+    pub(super) counted: Counted,
     /// Whether session order counts.
     pub(super) sessions: bool,
     /// Whether real time does.
     pub(super) in_time: bool,
-    /// What is taken to be seen by reads of which that is not known.
+    /// Whether a transaction starts after what its snapshot shows.
+    pub(super) by_snapshots: bool,
+    /// The versions that open reads are supposed to have returned.
     pub(super) open: Open<'q>,
 }
 
-impl<'q> Question<'q> {
-    /// The dependencies to look for, with anti-dependencies of predicates and of reads by key or without.
-    fn wanted(&self, predicate_anti: bool, item_anti: bool) -> Wanted<'q> {
-        Wanted { objects: self.objects, open: self.open, predicate_anti, item_anti }
+/// The dependencies of reads that count, each kind with those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Counted {
+    /// None: a read may return anything.
+    Nothing,
+    /// A read comes after the write of what it returned, and of each change of what its predicate matches.
+    Reads,
+    /// And before the next write of a row that it returned.
+    RowAntiDependencies,
+    /// And before the next change of what its predicate matches.
+    AntiDependencies,
+}
+
+impl Counted {
+    /// The dependencies of reads that count at a level; none if a certificate does not decide the level.
+    pub(super) fn at(level: Level) -> Option<Counted> {
+        use Level as L;
+        Some(match level {
+            L::ReadUncommitted | L::StrongReadUncommitted => Counted::Nothing,
+            L::AdyaReadCommitted | L::StrongAdyaReadCommitted => Counted::Reads,
+            L::RepeatableRead | L::StrongRepeatableRead => Counted::RowAntiDependencies,
+            L::ConsistentView
+            | L::ParallelSnapshotIsolation
+            | L::SnapshotIsolation
+            | L::StrongSnapshotIsolation
+            | L::Serializable
+            | L::StrictSerializable => Counted::AntiDependencies,
+            _ => return None,
+        })
     }
 }
 
-/// What reads saw that may have seen any of several equal versions.
+/// The versions that open reads, which may have returned any of several equal ones, are supposed to have
+/// returned.
 #[derive(Clone, Copy)]
 pub(super) enum Open<'q> {
-    /// They do not count.
+    /// None: these reads do not count.
     None,
-    /// What they are likely to have seen.
+    /// The likely ones.
     Likely,
-    /// These versions, by transaction.
+    /// These, by transaction.
     Chosen(&'q [ItemRead]),
 }
 
-/// Which dependencies of predicates count.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Predicates {
-    None,
-    Reads,
-    All,
+impl Question<'_> {
+    pub(super) fn objects(&self) -> Objects {
+        Objects::at(self.level)
+    }
+
+    /// Whether a transaction is two nodes.
+    fn is_split(&self) -> bool {
+        self.level.shape().visible == VisibilityRule::Prefix
+    }
+
+    /// The nodes of transactions, in their order.
+    fn nodes(&self, txns: Vec<u32>) -> Vec<u32> {
+        if self.is_split() {
+            txns.into_iter().flat_map(|txn| [start_of(txn), commit_of(txn)]).collect()
+        } else {
+            txns
+        }
+    }
 }
 
 /// Dependencies between transactions, as a graph.
-pub(super) struct Graph(Rows<u32>);
+pub(super) struct Graph {
+    waits: Rows<u32>,
+    /// Anti-dependencies, where a transaction is two nodes.
+    overtaken: Option<Rows<u32>>,
+}
 
 impl Graph {
-    pub(super) fn new(txns: usize, edges: &[(TxnId, TxnId)]) -> Graph {
-        Graph(Rows::group(txns, edges.iter().map(|(before, after)| (after.0, before.0))))
+    pub(super) fn new(
+        txns: usize,
+        waits: &[(TxnId, TxnId)],
+        overtaken: Option<&[(TxnId, TxnId)]>,
+    ) -> Graph {
+        let rows = |edges: &[(TxnId, TxnId)]| {
+            Rows::group(txns, edges.iter().map(|(before, after)| (after.0, before.0)))
+        };
+        Graph { waits: rows(waits), overtaken: overtaken.map(rows) }
+    }
+
+    fn split(&self) -> Option<Split<'_, Rows<u32>, Rows<u32>>> {
+        Some(Split { waits: &self.waits, overtaken: self.overtaken.as_ref()? })
     }
 }
 
 impl InEdges for Graph {
     fn node_count(&self) -> usize {
-        self.0.node_count()
+        self.split().map_or_else(|| self.waits.node_count(), |split| split.node_count())
     }
 
     #[inline]
     fn next_in(&self, node: u32, cursor: &mut u32) -> Option<u32> {
-        self.0.next_in(node, cursor)
+        match self.split() {
+            None => self.waits.next_in(node, cursor),
+            Some(split) => split.next_in(node, cursor),
+        }
     }
 }
 
-impl Moments for Graph {}
+impl Moments for Graph {
+    fn begins(&self, node: u32) -> Option<TxnId> {
+        self.split().map_or(Some(TxnId(node)), |split| split.begins(node))
+    }
 
-/// What came of looking for an order.
+    fn ends(&self, node: u32) -> Option<TxnId> {
+        self.split().map_or(Some(TxnId(node)), |split| split.ends(node))
+    }
+
+    fn end_of(&self, txn: TxnId) -> u32 {
+        self.split().map_or(txn.0, |split| split.end_of(txn))
+    }
+}
+
+/// The end of the search for an order.
 enum Found {
-    /// One in which all dependencies lead forward.
+    /// An order in which all dependencies lead forward.
     Order(Vec<u32>),
-    /// There is none: these have a cycle.
+    /// There is none: these dependencies have a cycle.
     Cycle(Graph, Vec<PredicateEdge>),
 }
 
 impl Certificate<'_> {
     /// Decides a level for a history whose reads are right.
     pub(super) fn decide(&self, level: Level, open: Open<'_>) -> Conclusion {
+        self.answer(self.question(level, open)).unwrap_or_else(Conclusion::from)
+    }
+
+    pub(super) fn question<'q>(&self, level: Level, open: Open<'q>) -> Question<'q> {
         let shape = level.shape();
-        let question = Question {
+        Question {
             level,
-            objects: Objects::at(level),
+            counted: Counted::at(level).unwrap_or(Counted::AntiDependencies),
             sessions: shape.session_order && self.options.session_order,
             in_time: shape.real_time,
+            by_snapshots: shape.visible == VisibilityRule::Prefix,
             open,
-        };
-        self.answer(question).unwrap_or_else(Conclusion::from)
+        }
     }
 
     fn answer(&self, question: Question<'_>) -> Result<Conclusion, Inapplicable> {
-        // What is serializable satisfies everything else, but for snapshots that say otherwise.
-        let serial = self.serial(question.open)?;
-        let in_time = |order: &Cow<'_, [u32]>| {
-            !question.in_time || agrees(self.history, self.options.clock_skew, order)
-        };
-        let by_snapshots = question.level.shape().visible == VisibilityRule::Prefix;
-        let agree = |order: &Cow<'_, [u32]>| !by_snapshots || self.snapshots.agree(&places(order));
-        let rule = Rule::at(question.level);
-        if let Some(order) = serial.filter(in_time).filter(agree) {
-            let places = places(&order);
-            let placed = || Placed::new(self, places.clone(), &places);
-            if self.are_explained(rule, placed)? {
-                return Ok(Conclusion::Holds(self.witness(question, &order)));
+        // A serial order satisfies every level, unless real time or snapshots contradict it.
+        if let Some(order) = self.serial(question.open)?
+            && (!question.in_time || agrees(self.history, self.options.clock_skew, &order))
+            && (!question.by_snapshots || self.snapshots.agree(&places(&order)))
+        {
+            let order = question.nodes(order);
+            if self.are_explained(question, &order)? {
+                return Ok(self.satisfied(question, &order));
             }
         }
-        match question.level.shape().visible {
-            VisibilityRule::Dependencies => self.parallel(question),
-            VisibilityRule::Prefix => self.snapshots(question),
-            _ => self.acyclic(question),
+        if question.level.shape().visible == VisibilityRule::Dependencies {
+            return self.parallel(question);
         }
+        Ok(match self.order(question)? {
+            Found::Order(order) if self.are_explained(question, &order)? => {
+                self.satisfied(question, &order)
+            }
+            Found::Order(_) => self.left_open(),
+            Found::Cycle(graph, found) => self.refuted_by(question, &graph, &found),
+        })
     }
 
     /// An order in which transactions may have run one after the other.
-    fn serial(&self, open: Open<'_>) -> Result<Option<Cow<'_, [u32]>>, Inapplicable> {
+    fn serial(&self, open: Open<'_>) -> Result<Option<Vec<u32>>, Inapplicable> {
         let find = || {
-            let (level, sessions) = (Level::Serializable, self.options.session_order);
-            let question =
-                Question { level, objects: Objects::Rows, sessions, in_time: false, open };
-            Ok(match self.order(question, Predicates::All)? {
+            Ok(match self.order(self.question(Level::Serializable, open))? {
                 Found::Order(order) => Some(order),
                 Found::Cycle(..) => None,
             })
@@ -134,21 +210,18 @@ impl Certificate<'_> {
         let known = match open {
             Open::None => &self.serial[0],
             Open::Likely => &self.serial[1],
-            Open::Chosen(_) => return Ok(find()?.map(Cow::Owned)),
+            Open::Chosen(_) => return find(),
         };
-        match known.get_or_init(find) {
-            Ok(order) => Ok(order.as_deref().map(Cow::Borrowed)),
-            Err(reason) => Err(reason.clone()),
-        }
+        known.get_or_init(find).clone()
     }
 
-    fn witness(&self, question: Question<'_>, order: &[u32]) -> Witness {
-        let txns = order.iter().map(|txn| TxnId(*txn)).filter(|txn| self.is_kept(*txn));
-        match question.level.shape().visible {
-            VisibilityRule::Prefix => Witness::Points(
-                txns.flat_map(|txn| [Point::Start(txn), Point::Commit(txn)]).collect(),
-            ),
-            // An order of dependencies does not tell which of several equal versions a read saw.
+    /// The level holds by an order of nodes.
+    fn satisfied(&self, question: Question<'_>, order: &[u32]) -> Conclusion {
+        let is_kept = |txn: TxnId| self.is_kept(txn);
+        let txns = order.iter().map(|txn| TxnId(*txn)).filter(|txn| is_kept(*txn));
+        Conclusion::Holds(match question.level.shape().visible {
+            VisibilityRule::Prefix => Witness::Points(points(order, is_kept)),
+            // An order of dependencies does not say which of several equal versions a read returned.
             VisibilityRule::Dependencies if !self.open.is_empty() => {
                 let source = |read: &ItemRead| ReadSource {
                     read: read.op,
@@ -158,185 +231,130 @@ impl Certificate<'_> {
                 Witness::Chosen { order: txns.collect(), sources }
             }
             _ => Witness::CommitOrder(txns.collect()),
-        }
-    }
-
-    /// The levels that forbid every cycle of some kinds of dependency.
-    fn acyclic(&self, question: Question<'_>) -> Result<Conclusion, Inapplicable> {
-        let predicates = match question.level {
-            Level::ReadUncommitted | Level::StrongReadUncommitted => Predicates::None,
-            Level::Serializable | Level::StrictSerializable => Predicates::All,
-            _ => Predicates::Reads,
-        };
-        Ok(match self.order(question, predicates)? {
-            Found::Order(order) => {
-                let places = places(&order);
-                let placed = || Placed::new(self, places.clone(), &places);
-                match self.are_explained(Rule::at(question.level), placed)? {
-                    true => Conclusion::Holds(self.witness(question, &order)),
-                    false => self.left_open(),
-                }
-            }
-            Found::Cycle(graph, found) => {
-                let cycles = self.cycles(question, &graph, &found);
-                Conclusion::refuted(cycles)
-            }
         })
     }
 
-    /// Whether anti-dependencies of items count by themselves.
-    fn counts_overwritten_reads(level: Level) -> bool {
-        level.shape().visible == VisibilityRule::Everything
-    }
-
-    /// Looks for an order in which all dependencies lead forward. Those of predicates are added as they
-    /// turn out to contradict one.
-    fn order(&self, question: Question<'_>, predicates: Predicates) -> Result<Found, Inapplicable> {
-        let mut edges = self.item_dependencies(question, predicates != Predicates::None);
-        if Self::counts_overwritten_reads(question.level) {
-            edges.extend(self.item_anti_dependencies(question.open));
-        }
-        let txns = self.history.txn_count();
+    /// Looks for an order of nodes in which all dependencies lead forward. Those of predicates are added as
+    /// they turn out to contradict one.
+    fn order(&self, question: Question<'_>) -> Result<Found, Inapplicable> {
+        let is_split = question.is_split();
+        let mut waits = self.item_dependencies(question);
+        let mut overtaken = Vec::new();
         let mut found: Vec<PredicateEdge> = Vec::new();
-        let mut guess = self.guess.commits.clone();
+        if question.counted >= Counted::RowAntiDependencies {
+            let relation = if is_split { &mut overtaken } else { &mut waits };
+            relation.extend(self.item_anti_dependencies(question.open));
+        }
+        let mut guess = question.nodes(self.guess.commits.clone());
         loop {
-            let graph = Graph::new(txns, &edges);
-            let Some(order) = self.topological(&graph, &guess, question) else {
+            let graph =
+                Graph::new(self.history.txn_count(), &waits, is_split.then_some(&overtaken));
+            let Some(order) = self.topological(question, &graph, guess) else {
                 return Ok(Found::Cycle(graph, found));
             };
-            let contradicted = match predicates {
-                Predicates::None => Vec::new(),
-                _ => {
-                    let places = places(&order);
-                    let placed = Placed::new(self, places.clone(), &places);
-                    let item_anti = Self::counts_overwritten_reads(question.level);
-                    let predicate_anti = predicates == Predicates::All;
-                    self.contradicted(&placed, question.wanted(predicate_anti, item_anti))?
-                }
-            };
+            let contradicted = self.contradicted(&self.positions(question, &order), question)?;
             if contradicted.is_empty() {
                 return Ok(Found::Order(order));
             }
-            edges.extend(contradicted.iter().map(|edge| (edge.from, edge.to)));
-            found.extend(contradicted);
-            guess = order;
-        }
-    }
-
-    /// A topological order of a graph's nodes, in real time where that counts.
-    fn topological<G: Moments>(
-        &self,
-        graph: &G,
-        guess: &[u32],
-        question: Question<'_>,
-    ) -> Option<Vec<u32>> {
-        if !question.in_time {
-            return topological_order(graph, guess);
-        }
-        let timed = InTime { graph, time: self.real_time() };
-        let mut order = topological_order(&timed, &timed.and_helpers(guess.to_vec()))?;
-        order.retain(|node| (*node as usize) < graph.node_count());
-        Some(order)
-    }
-
-    /// Consistent view and parallel snapshot isolation: no cycle has fewer than two anti-dependencies.
-    fn parallel(&self, question: Question<'_>) -> Result<Conclusion, Inapplicable> {
-        let order = match self.order(question, Predicates::Reads)? {
-            Found::Order(order) => order,
-            Found::Cycle(graph, found) => {
-                let cycles = self.cycles(question, &graph, &found);
-                return Ok(Conclusion::refuted(cycles));
-            }
-        };
-        // Only an anti-dependency that contradicts the order can be part of a cycle with no other.
-        let places = places(&order);
-        let placed = Placed::new(self, places.clone(), &places);
-        let missed = self.contradicted(&placed, question.wanted(true, true))?;
-        let of_items = self.item_anti_dependencies(question.open);
-        let of_predicates = missed.iter().map(|edge| (edge.from, edge.to));
-        let pairs = of_items.chain(of_predicates).map(|(reader, writer)| (reader.0, writer.0));
-        let is_back =
-            |(reader, writer): &(u32, u32)| places[*writer as usize] < places[*reader as usize];
-        let pairs: Vec<(u32, u32)> = pairs.filter(is_back).collect();
-        // The way back lies between the two, and so do the reads by predicate that are part of it.
-        let mut found = self.reads_within(question, &placed, &order, &pairs)?;
-        let mut edges = self.item_dependencies(question, true);
-        edges.extend(found.iter().map(|edge| (edge.from, edge.to)));
-        let graph = Graph::new(self.history.txn_count(), &edges);
-        let back = leading_back(&graph, &order, pairs.into_iter());
-        if back.is_empty() && !self.unstated.is_empty() {
-            // What these operations met may add dependencies to the ways back. Only a serial order is
-            // known to explain them.
-            return Ok(self.left_open());
-        }
-        if back.is_empty() {
-            return Ok(Conclusion::Holds(self.witness(question, &order)));
-        }
-        found.extend(missed);
-        let cycles = self.single_cycles(question, &graph, &found, &back);
-        Ok(Conclusion::refuted(cycles))
-    }
-
-    /// The reads by predicate that lie within the stretches of an order that pairs (later, earlier)
-    /// span.
-    fn reads_within(
-        &self,
-        question: Question<'_>,
-        placed: &Placed,
-        order: &[u32],
-        pairs: &[(u32, u32)],
-    ) -> Result<Vec<PredicateEdge>, Inapplicable> {
-        let mut begins: Vec<Option<u32>> = vec![None; order.len()];
-        for stretch in Order::new(order.to_vec()).stretches(pairs) {
-            for node in &order[stretch.clone()] {
-                begins[*node as usize] = Some(stretch.start as u32);
-            }
-        }
-        let of = (question.objects, question.open);
-        self.reads_since(placed, of, |txn| begins[txn.index()])
-    }
-
-    /// Snapshot isolation: each transaction is its start and its commit.
-    fn snapshots(&self, question: Question<'_>) -> Result<Conclusion, Inapplicable> {
-        let txns = self.history.txn_count();
-        let mut waits = self.item_dependencies(question, true);
-        let mut overtaken: Vec<_> = self.item_anti_dependencies(question.open).collect();
-        let mut found: Vec<PredicateEdge> = Vec::new();
-        let moments = |txn: &u32| [start_of(*txn), commit_of(*txn)];
-        let mut guess: Vec<u32> = self.guess.commits.iter().flat_map(moments).collect();
-        loop {
-            let (first, second) = (Graph::new(txns, &waits), Graph::new(txns, &overtaken));
-            let split = Split { waits: &first, overtaken: &second };
-            let graph = InTime { graph: &split, time: &self.snapshots.chain };
-            let helped = graph.and_helpers(guess.clone());
-            let Some(mut order) = self.topological(&graph, &helped, question) else {
-                // What is wrong without the snapshots says more.
-                let cycles = match self.topological(&split, &guess, question) {
-                    None => self.cycles(question, &split, &found),
-                    Some(_) => self.cycles_by_snapshots(question, &graph, &found),
-                };
-                return Ok(Conclusion::refuted(cycles));
-            };
-            order.retain(|node| graph.is_own(*node));
-            let places = places(&order);
-            let of = |moment: fn(u32) -> u32| -> Vec<u32> {
-                (0..txns as u32).map(|txn| places[moment(txn) as usize]).collect()
-            };
-            let placed = Placed::new(self, of(start_of), &of(commit_of));
-            let contradicted = self.contradicted(&placed, question.wanted(true, true))?;
-            if contradicted.is_empty() {
-                if !self.are_explained(Rule::Exactly, || placed)? {
-                    return Ok(self.left_open());
-                }
-                let points = points(&order, |txn| self.is_kept(txn));
-                return Ok(Conclusion::Holds(Witness::Points(points)));
-            }
             for edge in &contradicted {
-                let relation = if edge.is_anti { &mut overtaken } else { &mut waits };
+                let relation = if is_split && edge.is_anti { &mut overtaken } else { &mut waits };
                 relation.push((edge.from, edge.to));
             }
             found.extend(contradicted);
             guess = order;
         }
+    }
+
+    /// A topological order of a graph's nodes, with snapshots and in real time where these count.
+    fn topological(
+        &self,
+        question: Question<'_>,
+        graph: &Graph,
+        guess: Vec<u32>,
+    ) -> Option<Vec<u32>> {
+        if !question.by_snapshots && !question.in_time {
+            return topological_order(graph, &guess);
+        }
+        let graph = InTime { graph, time: self.snapshot_chain(question) };
+        let timed = InTime { graph: &graph, time: self.time_chain(question) };
+        let helped = timed.and_helpers(graph.and_helpers(guess));
+        let mut order = topological_order(&timed, &helped)?;
+        order.retain(|node| graph.is_own(*node));
+        Some(order)
+    }
+
+    /// Commits by the database's clock, if snapshots count.
+    pub(super) fn snapshot_chain(&self, question: Question<'_>) -> &RealTime {
+        if question.by_snapshots { &self.snapshots.chain } else { &self.no_chain }
+    }
+
+    /// Real time, if it counts.
+    pub(super) fn time_chain(&self, question: Question<'_>) -> &RealTime {
+        if question.in_time { self.real_time() } else { &self.no_chain }
+    }
+
+    /// The positions of transactions and versions in an order of nodes.
+    pub(super) fn positions(&self, question: Question<'_>, order: &[u32]) -> OrderPositions {
+        let places = places(order);
+        if question.is_split() {
+            let starts = places.iter().copied().step_by(2).collect();
+            let commits: Vec<u32> = places.iter().copied().skip(1).step_by(2).collect();
+            OrderPositions::new(&self.chains, starts, &commits)
+        } else {
+            OrderPositions::new(&self.chains, places.clone(), &places)
+        }
+    }
+
+    /// Consistent view and parallel snapshot isolation: no cycle has fewer than two anti-dependencies.
+    fn parallel(&self, question: Question<'_>) -> Result<Conclusion, Inapplicable> {
+        let without_anti = Question { counted: Counted::Reads, ..question };
+        let order = match self.order(without_anti)? {
+            Found::Order(order) => order,
+            Found::Cycle(graph, found) => return Ok(self.refuted_by(without_anti, &graph, &found)),
+        };
+        // Only an anti-dependency that contradicts the order can be part of a cycle with no other.
+        let positions = self.positions(question, &order);
+        let missed = self.contradicted(&positions, question)?;
+        let of_items = self.item_anti_dependencies(question.open);
+        let of_predicates = missed.iter().map(|edge| (edge.from, edge.to));
+        let reads_at = |txn: &TxnId| positions.reads[txn.index()];
+        let is_back = |(reader, writer): &(TxnId, TxnId)| reads_at(writer) < reads_at(reader);
+        let pairs = of_items.chain(of_predicates).filter(is_back);
+        let pairs: Vec<(u32, u32)> = pairs.map(|(reader, writer)| (reader.0, writer.0)).collect();
+        // The way back lies between the two, and so do the reads by predicate that are part of it.
+        let mut found = self.reads_within(without_anti, &positions, &order, &pairs)?;
+        let mut edges = self.item_dependencies(question);
+        edges.extend(found.iter().map(|edge| (edge.from, edge.to)));
+        let graph = Graph::new(self.history.txn_count(), &edges, None);
+        let back = leading_back(&graph, &order, pairs.into_iter());
+        if !back.is_empty() {
+            edges.extend(missed.iter().map(|edge| (edge.from, edge.to)));
+            found.extend(missed);
+            return Ok(self.refuted_by_pairs(question, (&graph, edges), &found, &back));
+        }
+        // What operations without a version set observed may add dependencies to the ways back. Only a serial
+        // order is known to explain them.
+        Ok(if self.unstated.is_empty() {
+            self.satisfied(question, &order)
+        } else {
+            self.left_open()
+        })
+    }
+
+    /// The reads by predicate within the segments of an order that pairs (later, earlier) span.
+    fn reads_within(
+        &self,
+        question: Question<'_>,
+        positions: &OrderPositions,
+        order: &[u32],
+        pairs: &[(u32, u32)],
+    ) -> Result<Vec<PredicateEdge>, Inapplicable> {
+        let mut begins: Vec<Option<u32>> = vec![None; order.len()];
+        for segment in Order::new(order.to_vec()).stretches(pairs) {
+            for node in &order[segment.clone()] {
+                begins[*node as usize] = Some(segment.start as u32);
+            }
+        }
+        self.nearest(positions, question, |txn| Some((begins[txn.index()]?, 0)))
     }
 }

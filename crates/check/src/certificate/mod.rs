@@ -1,5 +1,5 @@
 //! Levels by a version certificate: the order of each row's versions and the versions that each
-//! predicate operation met, as the database states them (Emme: Clark et al., Sections 3 to 5).
+//! predicate operation observed, as the database states them (Emme: Clark et al., Sections 3 to 5).
 //!
 //! With both, all dependencies between transactions are known, those of predicates included, and a
 //! level is a matter of which cycles they have:
@@ -19,8 +19,21 @@
 //!
 //! Item operations are those of the item view. The certificate is part of the question: a history
 //! that contradicts it violates the level, even if another order would explain what the clients saw.
+//!
+//! | path | idea |
+//! |---|---|
+//! | `chains.rs` | the versions of each row, in their order |
+//! | `observed.rs` | the versions that each predicate operation observed |
+//! | `results.rs` | results that these versions do not give |
+//! | `matches.rs` | which versions satisfy which predicates |
+//! | `items.rs` | reads of single rows; *open* reads, of which the certificate does not say which of several equal versions they returned |
+//! | `levels.rs` | how a level is decided: the loop over an order of transactions |
+//! | `dependencies.rs` | where the certificate contradicts an order: dependencies of predicates that lead back in it |
+//! | `snapshots.rs` | the order of snapshots and commits, which also may contradict one |
+//! | `unstated.rs` | whether an order explains operations without a version set |
+//! | `evidence.rs` | cycles, with the reason of each edge |
+//! | `choices.rs` | suppositions: the versions that open reads returned |
 
-mod asked;
 mod chains;
 mod choices;
 mod dependencies;
@@ -28,6 +41,7 @@ mod evidence;
 mod items;
 mod levels;
 mod matches;
+mod observed;
 mod results;
 mod snapshots;
 #[cfg(test)]
@@ -46,12 +60,13 @@ use crate::CheckOptions;
 use crate::graph::RealTime;
 use crate::plan::Conclusion;
 use crate::resolved::{Dependencies, Guess, Reads, first_outside, guess_order};
-use asked::{Asked, Gathered, Moments, Unstated};
+use crate::rows::last_writes;
 use chains::{Chains, Version};
 use items::ItemRead;
-use levels::Open;
+use levels::{Counted, Open};
 use matches::Matches;
-use results::Compared;
+use observed::{CommitNumbers, PredicateOps, StatedOp, UnstatedOp};
+use results::Comparison;
 use snapshots::Snapshots;
 
 /// A history and its certificate.
@@ -62,64 +77,45 @@ pub(crate) struct Certificate<'h> {
     reads: Arc<Reads>,
     guess: Guess,
     chains: Chains<'h>,
-    moments: Moments,
+    commits: CommitNumbers,
     matches: Matches<'h>,
     snapshots: Snapshots,
-    asked: Vec<Asked>,
-    /// Operations of which the certificate does not say what they met.
-    unstated: Vec<Unstated>,
-    /// What is wrong with the versions that operations met.
+    stated: Vec<StatedOp>,
+    unstated: Vec<UnstatedOp>,
+    /// Version sets that are wrong in themselves.
     wrong_sets: Vec<Anomaly>,
-    /// Per operation of `asked`, what came of comparing its result.
-    compared: Vec<Compared>,
+    /// Per operation of `stated`, its result compared with what it observed.
+    compared: Vec<Comparison>,
     /// Reads of versions by transactions that count, by transaction.
     items: Vec<ItemRead>,
-    /// Reads of which the certificate does not say which of several equal versions they saw, with
-    /// one of these. By transaction.
+    /// Open reads, each with the likely one of its versions, by transaction.
     open: Vec<ItemRead>,
     real_time: OnceLock<RealTime>,
+    /// In place of real time and of snapshots, where these do not count.
+    no_chain: RealTime,
     /// An order in which transactions may have run one after the other, without open reads and with
-    /// them.
+    /// the likely ones.
     serial: [OnceLock<Result<Option<Vec<u32>>, Inapplicable>>; 2],
 }
 
-/// What versions are versions of.
+/// The object that has versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Objects {
-    /// A row, whatever becomes of it.
+    /// A row, whether it is deleted and inserted again or not.
     Rows,
     /// A row from its insert to its delete.
     Incarnations,
 }
 
 impl Objects {
-    /// What they are at a level.
     fn at(level: Level) -> Objects {
-        match level.implies(Level::Serializable) {
-            true => Objects::Rows,
-            false => Objects::Incarnations,
-        }
+        if level.implies(Level::Serializable) { Objects::Rows } else { Objects::Incarnations }
     }
 }
 
 /// Whether a certificate decides a level.
 pub(crate) fn decides(level: Level) -> bool {
-    use Level as L;
-    matches!(
-        level,
-        L::ReadUncommitted
-            | L::StrongReadUncommitted
-            | L::AdyaReadCommitted
-            | L::StrongAdyaReadCommitted
-            | L::ConsistentView
-            | L::ParallelSnapshotIsolation
-            | L::SnapshotIsolation
-            | L::StrongSnapshotIsolation
-            | L::RepeatableRead
-            | L::StrongRepeatableRead
-            | L::Serializable
-            | L::StrictSerializable
-    )
+    Counted::at(level).is_some()
 }
 
 const ROWS: &[OpFamily] = &[OpFamily::Registers, OpFamily::Predicates];
@@ -141,14 +137,14 @@ impl<'h> Certificate<'h> {
         let guess = guess_order(&dependencies);
         drop(dependencies);
         let is_kept = |txn| reads.is_kept(txn);
-        let writes = items::last_writes(history, &view, is_kept);
-        let chains = Chains::new(history, &writes, &options.version_order)
+        let chains = Chains::new(history, &last_writes(&view, is_kept), &options.version_order)
             .map_err(|key| Inapplicable::OpenVersionOrder { key })?;
-        let moments = Moments::new(history, &chains);
-        let Gathered { asked, unstated, wrong: wrong_sets } =
-            asked::gather(history, &chains, &moments, &options.version_sets, is_kept)?;
+        let commits = CommitNumbers::new(history, &chains);
+        let sets = &options.version_sets;
+        let PredicateOps { stated, unstated, wrong: wrong_sets } =
+            PredicateOps::new(history, &chains, &commits, sets, is_kept)?;
         let matches = Matches::new(history, &chains);
-        let snapshots = Snapshots::new(history, &options.version_sets, is_kept);
+        let snapshots = Snapshots::new(history, sets, is_kept);
         let mut certificate = Certificate {
             history,
             options: options.clone(),
@@ -156,20 +152,21 @@ impl<'h> Certificate<'h> {
             reads,
             guess,
             chains,
-            moments,
+            commits,
             matches,
             snapshots,
-            asked,
+            stated,
             unstated,
             wrong_sets,
             compared: Vec::new(),
             items: Vec::new(),
             open: Vec::new(),
             real_time: OnceLock::new(),
+            no_chain: RealTime::of_ends(Vec::new(), vec![0; history.txn_count()]),
             serial: [OnceLock::new(), OnceLock::new()],
         };
-        let compare = |asked: &Asked| certificate.compare(asked);
-        let compared: Result<Vec<_>, _> = certificate.asked.par_iter().map(compare).collect();
+        let compare = |stated: &StatedOp| certificate.compare(stated);
+        let compared: Result<Vec<_>, _> = certificate.stated.par_iter().map(compare).collect();
         certificate.compared = compared?;
         (certificate.items, certificate.open) = certificate.item_reads();
         Ok(certificate)
@@ -181,8 +178,8 @@ impl<'h> Certificate<'h> {
         if !wrong.is_empty() {
             return Conclusion::refuted(wrong);
         }
-        // A read of one of several equal versions is taken as it is likely to have been. If that does not
-        // explain everything, the level may be violated without such reads; else others are tried.
+        // Open reads are supposed to have returned the likely version. If that does not explain everything,
+        // the level may be violated without such reads; else other versions are tried.
         match self.decide(level, Open::Likely) {
             likely @ Conclusion::Refuted(_) if !self.open.is_empty() => {
                 match self.decide(level, Open::None) {
@@ -194,7 +191,7 @@ impl<'h> Certificate<'h> {
         }
     }
 
-    /// What is wrong whatever the order of transactions.
+    /// The anomalies that are there whatever the order of transactions.
     fn wrong(&self, level: Level) -> Vec<Anomaly> {
         if !AnomalyKind::AbortedRead.forbidden_at(level) {
             return Vec::new();
@@ -234,9 +231,8 @@ impl<'h> Certificate<'h> {
     }
 }
 
-/// The same, known to violate this level and stronger ones alone.
-fn only_at(anomaly: Anomaly, level: Level) -> Anomaly {
-    let mut anomaly = anomaly;
+/// An anomaly that is known to violate this level and stronger ones alone.
+fn only_at(mut anomaly: Anomaly, level: Level) -> Anomaly {
     anomaly.rules_out = LevelSet::default();
     anomaly.at(level)
 }
@@ -256,8 +252,8 @@ fn settled(history: &History, options: &CheckOptions) -> Vec<TxnId> {
 }
 
 impl Certificate<'_> {
-    /// A read that saw somebody else's version of a row after its transaction had written one: as it
-    /// has to be if the two are of different incarnations, where those are objects of their own.
+    /// Whether a read returned another transaction's version of a row after its own transaction had written
+    /// one: as it has to be if the two are of different incarnations, where those are separate objects.
     fn is_of_another_incarnation(&self, wrong: &Anomaly) -> bool {
         let Evidence::Read { read, .. } = wrong.evidence else { return false };
         let op = self.view.origin(read);
@@ -272,14 +268,20 @@ impl Certificate<'_> {
         if let Some(seen) = self.settled_read(read, op) {
             return self.chains.is_cut(seen, own);
         }
-        // Of an operation of which that is not stated, it may have met any version that shows this.
-        let word = self.view.history().encoded_version(read);
-        let mut seen = self.chains.of(key).filter(|version| self.chains.shows(*version, word));
+        // An operation without a version set may have observed any version that shows the value.
+        let encoded = self.view.history().encoded_version(read);
+        let mut seen = self.chains.of(key).filter(|version| self.chains.shows(*version, encoded));
         self.is_unstated(op) && seen.any(|seen| self.chains.is_cut(seen, own))
     }
 
     fn key_of(&self, item: OpId) -> KeyId {
         self.view.history().op_keys()[item.index()]
+    }
+
+    /// The version of a row that an operation observed, own writes aside.
+    #[inline]
+    fn observed(&self, stated: &StatedOp, key: KeyId) -> Version {
+        stated.observed(&self.chains, &self.commits, key)
     }
 
     /// Whether two versions of one row are of one object.

@@ -1,15 +1,15 @@
-//! Start-dependencies (Adya 1999): whoever a transaction's snapshot shows had committed when the
-//! transaction started.
+//! Start-dependencies (Adya 1999): the transactions that a transaction's snapshot shows had committed when
+//! it started.
 //!
-//! A version set that names rows one by one says what was met of these rows. A snapshot says more:
-//! whoever had committed by then is in it as a whole, also where the operation met nothing of theirs.
-//! Snapshot isolation lets a transaction start no earlier than its snapshot, so those are before its
-//! start. It may start later: what a snapshot does not show may have committed before the start all
-//! the same, if nothing that the transaction read is changed by it. So an engine that reads from a
+//! A version set that names rows one by one says what was observed of these rows. A snapshot says more:
+//! every transaction that had committed by then is in it as a whole, even if the operation observed
+//! none of its rows. Snapshot isolation lets a transaction start no earlier than its snapshot, so those are
+//! before its start. It may start later: what a snapshot does not show may have committed before the start
+//! all the same, if nothing that the transaction read is changed by it. So an engine that reads from a
 //! snapshot and validates at commit gives snapshot isolation, too.
 //!
 //! A database may read as of its own commit, or later. Then what had committed before that commit is
-//! in the snapshot, and nothing is said about what committed at the same moment.
+//! in the snapshot, and nothing is said about other commits with the same timestamp.
 //!
 //! By the database's clock, a commit had ended when a snapshot was taken: an order of the same kind as
 //! real time, and so a chain of the same kind.
@@ -18,10 +18,10 @@ use isolario_model::{History, OpId, Stamp, StatedSet, TxnId, VersionSet};
 
 use crate::graph::RealTime;
 
-/// The latest snapshot of each transaction, and who had committed by then.
+/// The latest snapshot of each transaction, and the commits that it shows.
 pub(super) struct Snapshots {
     of_txn: Vec<Option<(Stamp, OpId)>>,
-    /// Commits by the database's clock, and per transaction how many of them its snapshot shows.
+    /// Commits by the database's clock, and per transaction the number of them that its snapshot shows.
     pub(super) chain: RealTime,
 }
 
@@ -41,10 +41,10 @@ impl Snapshots {
             }
         }
         let stamped = |txn| Some((history.db_commit(txn).filter(|_| is_kept(txn))?, txn));
-        let mut commits: Vec<(Stamp, TxnId)> = match of_txn.iter().any(Option::is_some) {
-            true => history.txns().filter_map(stamped).collect(),
-            false => Vec::new(),
-        };
+        let mut commits: Vec<(Stamp, TxnId)> = Vec::new();
+        if of_txn.iter().any(Option::is_some) {
+            commits.extend(history.txns().filter_map(stamped));
+        }
         commits.sort_unstable();
         let shown = |(txn, snapshot): (usize, &Option<(Stamp, OpId)>)| {
             let Some((snapshot, _)) = snapshot else { return 0 };
@@ -63,17 +63,17 @@ impl Snapshots {
         self.of_txn[to.index()].filter(|(snapshot, _)| is_in(commit, *snapshot, own))
     }
 
-    /// Whether nobody comes before one whom its snapshot shows, by the places of transactions.
-    pub(super) fn agree(&self, places: &[u32]) -> bool {
+    /// Whether every transaction follows all transactions that its snapshot shows, by positions.
+    pub(super) fn agree(&self, positions: &[u32]) -> bool {
         let mut latest = 0;
         let mut reached = vec![0];
         for txn in self.chain.finished() {
-            latest = latest.max(places[txn.index()] + 1);
+            latest = latest.max(positions[txn.index()] + 1);
             reached.push(latest);
         }
         (0..self.of_txn.len())
             .map(TxnId::at)
-            .all(|txn| reached[self.chain.finished_before(txn)] <= places[txn.index()])
+            .all(|txn| reached[self.chain.finished_before(txn)] <= positions[txn.index()])
     }
 }
 

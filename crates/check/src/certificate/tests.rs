@@ -5,35 +5,36 @@
 use isolario_model::{Attempt, ItemView, KeyId, Level, Outcome, Verdict};
 use isolario_oracle::random::certificates::certificate_case;
 
-use super::dependencies::{Placed, PredicateEdge, Wanted};
+use super::dependencies::PredicateEdge;
 use super::levels::Open;
-use super::results::is_among;
 use super::{Certificate, Objects};
+use crate::rows::OwnWrites;
 use crate::{CheckOptions, Checker};
 
 /// Algorithm 3: an edge for each version that changes what an operation matches.
 fn of_all_changers(certificate: &Certificate<'_>) -> Vec<PredicateEdge> {
     let chains = &certificate.chains;
     let mut edges = Vec::new();
-    for asked in &certificate.asked {
-        let own = certificate.written_before(asked.txn, asked.op);
-        for key in certificate.matches.rows(asked.predicate) {
-            if is_among(&own, *key) {
+    for stated in &certificate.stated {
+        let own = OwnWrites::before(certificate.history, stated.txn, stated.op);
+        for key in certificate.matches.rows(stated.predicate) {
+            if own.of(*key).is_some() {
                 continue;
             }
-            let (met, versions) = (certificate.met(asked, *key), chains.of(*key));
+            let (member, versions) = (certificate.observed(stated, *key), chains.of(*key));
             for version in versions.start + 1..versions.end {
                 let writer = chains.writer(version);
-                let changes = certificate.is_changer(asked.predicate, version).unwrap();
-                if changes && writer != asked.txn {
-                    let is_anti = version > met;
+                let matches = &certificate.matches;
+                let changes = matches.is_changed_by(chains, stated.predicate, version).unwrap();
+                if changes && writer != stated.txn {
+                    let is_anti = version > member;
                     let (from, to) =
-                        if is_anti { (asked.txn, writer) } else { (writer, asked.txn) };
+                        if is_anti { (stated.txn, writer) } else { (writer, stated.txn) };
                     let returned = None;
                     edges.push(PredicateEdge {
                         from,
                         to,
-                        op: asked.op,
+                        op: stated.op,
                         version,
                         returned,
                         is_anti,
@@ -65,12 +66,12 @@ fn overwrites_lead_from_the_nearest_changers_to_all_others() {
         let Ok(certificate) = Certificate::new(&case.history, &options) else { continue };
         let all = of_all_changers(&certificate);
         let places: Vec<u32> = (0..case.history.txn_count() as u32).collect();
-        let placed = Placed::new(&certificate, places.clone(), &places);
-        for objects in [Objects::Rows, Objects::Incarnations] {
+        for level in [Level::Serializable, Level::ParallelSnapshotIsolation] {
+            let objects = Objects::at(level);
+            let question = certificate.question(level, Open::None);
+            let positions = certificate.positions(question, &places);
             let everything = |_| Some((0, u32::MAX));
-            let open = Open::None;
-            let wanted = Wanted { objects, open, predicate_anti: true, item_anti: true };
-            let found = certificate.nearest(&placed, wanted, everything).unwrap();
+            let found = certificate.nearest(&positions, question, everything).unwrap();
             let is_by_predicate = |edge: &PredicateEdge| edge.returned.is_none();
             let few: Vec<_> = found.into_iter().filter(is_by_predicate).collect();
             assert!(few.iter().all(|edge| all.contains(edge)), "seed {seed}");

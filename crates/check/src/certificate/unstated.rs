@@ -1,114 +1,82 @@
-//! Operations of which the certificate does not say which versions they met.
+//! Whether an order explains the operations without a version set.
 //!
 //! Some statements have no snapshot. At PostgreSQL's read committed, an update, a delete and a locking
 //! read check the newest version of each row again; those of MariaDB do so at every level. Nothing in
-//! the database's log says what they met of the rows that they did not return or write.
+//! the database's log says what they observed of the rows that they did not return or write.
 //!
 //! So that is left open, as it is for a client: a history satisfies a level if there are versions that
-//! such an operation may have met, which give its result and leave no cycle that the level forbids.
+//! such an operation may have observed, which give its result and leave no cycle that the level forbids.
 //!
 //! - *Violated* needs no such versions. The rows that the operation returned or wrote are reads and
-//!   writes like any others. Whatever it met adds dependencies and takes none away, so a cycle
+//!   writes like any others. Whatever it observed adds dependencies and takes none away, so a cycle
 //!   without them is one with them.
-//! - *Satisfied* does. An order is at hand in which everything else is explained, and the operation has
-//!   its place in it. Of each row there must be a version that it may have met there: it matches the
+//! - *Satisfied* does. There is an order in which everything else is explained, and the operation has a
+//!   position in it. Of each row there must be a version that it may have observed there: it matches the
 //!   predicate if and only if the row was returned or written, every change of the matches up to
 //!   it comes earlier in the order and, where anti-dependencies of predicates count, every later change
 //!   comes later. Then all dependencies that follow lead forward in the order, and close no cycle.
 //!   Below serializability and snapshots only the first half counts. There, of a row that was
-//!   not returned, the operation may have met the initial version, if that does not match.
+//!   not returned, the operation may have observed the initial version, if that does not match.
 //!
-//! Where the order at hand does not explain such an operation, another one might: the level is neither
+//! If the order does not explain such an operation, another one might: the level is neither
 //! satisfied nor violated, and the operation is named. A function over rows without its rows is not
 //! explained at all.
 
-use isolario_model::{Inapplicable, KeyId, Level, Op, OpId, RowRef, RowView, VisibilityRule};
-
-use crate::plan::Conclusion;
+use isolario_model::{Inapplicable, KeyId, Op, OpId, RowRef};
 use isolario_predicate::EvalError;
 use rayon::prelude::*;
 
 use super::Certificate;
-use super::asked::Unstated;
 use super::chains::Version;
-use super::dependencies::Placed;
-use super::results::{is_among, written};
-
-/// What a level asks of the versions that an operation met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rule {
-    /// Nothing: reads do not count.
-    Anything,
-    /// Each change of the matches up to them has been seen.
-    Reads,
-    /// The same, and whoever read a row comes before who overwrote it.
-    RepeatableReads,
-    /// And no later change has been seen.
-    Exactly,
-}
-
-impl Rule {
-    pub(super) fn at(level: Level) -> Rule {
-        match level {
-            Level::ReadUncommitted | Level::StrongReadUncommitted => Rule::Anything,
-            Level::RepeatableRead | Level::StrongRepeatableRead => Rule::RepeatableReads,
-            _ if level.shape().visible == VisibilityRule::Dependencies => Rule::Exactly,
-            _ if level.implies(Level::SnapshotIsolation) => Rule::Exactly,
-            _ if level.implies(Level::Serializable) => Rule::Exactly,
-            _ => Rule::Reads,
-        }
-    }
-}
+use super::dependencies::OrderPositions;
+use super::levels::{Counted, Question};
+use super::observed::UnstatedOp;
+use crate::plan::Conclusion;
+use crate::rows::{OwnWrites, WrittenRow, by_key};
 
 /// How an operation shows a row.
 #[derive(Clone, Copy)]
 enum Shown {
-    /// It was returned, with this word.
+    /// It was returned, with this encoded value.
     Returned(u64),
     Written,
     Not,
 }
 
 impl Certificate<'_> {
-    /// Whether it is not stated what an operation met.
+    /// Whether an operation has no version set.
     pub(super) fn is_unstated(&self, op: OpId) -> bool {
         self.unstated.binary_search_by_key(&op, |unstated| unstated.op).is_ok()
     }
 
-    /// How many operations there are of which it is not stated what they met.
+    /// Number of operations without a version set.
     pub(crate) fn operations_without_set(&self) -> u64 {
         self.unstated.len() as u64
     }
 
-    /// The answer where an order explains everything but operations of which it is not stated what they
-    /// met.
+    /// The answer where an order explains everything but operations without a version set.
     pub(super) fn left_open(&self) -> Conclusion {
         let op = self.unstated.first().map_or(OpId(0), |unstated| unstated.op);
         let total = self.operations_without_set();
         Inapplicable::NoVersionSet { op, total }.into()
     }
 
-    /// Whether an order explains the operations of which it is not stated what they met.
+    /// Whether an order of nodes explains the operations without a version set.
     pub(super) fn are_explained(
         &self,
-        rule: Rule,
-        placed: impl FnOnce() -> Placed,
+        question: Question<'_>,
+        order: &[u32],
     ) -> Result<bool, Inapplicable> {
-        if self.unstated.is_empty() || rule == Rule::Anything {
+        if self.unstated.is_empty() || question.counted == Counted::Nothing {
             return Ok(true);
         }
-        let placed = placed();
-        let in_order: Vec<bool> = (0..self.history.key_count())
-            .map(|key| placed.is_in_order(self.chains.of(KeyId::at(key))))
-            .collect();
-        let order = InOrder { certificate: self, placed, in_order, rule };
-        let explained: Result<Vec<bool>, Inapplicable> = self
-            .unstated
-            .par_iter()
-            .map(|unstated| {
-                order.explains(unstated).map_err(|_| Inapplicable::Predicate { op: unstated.op })
-            })
-            .collect();
+        let positions = self.positions(question, order);
+        let in_order = self.chains.rows().map(|row| positions.is_in_order(row)).collect();
+        let order = InOrder { certificate: self, positions, in_order, counted: question.counted };
+        let explained = self.unstated.par_iter().map(|unstated| {
+            order.explains(unstated).map_err(|_| Inapplicable::Predicate { op: unstated.op })
+        });
+        let explained: Result<Vec<bool>, Inapplicable> = explained.collect();
         Ok(explained?.into_iter().all(|is_explained| is_explained))
     }
 }
@@ -116,78 +84,76 @@ impl Certificate<'_> {
 /// An order that explains everything else.
 struct InOrder<'e, 'h> {
     certificate: &'e Certificate<'h>,
-    placed: Placed,
+    positions: OrderPositions,
     /// Per row, whether its versions appear one after the other.
     in_order: Vec<bool>,
-    rule: Rule,
+    counted: Counted,
 }
 
 impl InOrder<'_, '_> {
-    fn explains(&self, unstated: &Unstated) -> Result<bool, EvalError> {
+    fn explains(&self, unstated: &UnstatedOp) -> Result<bool, EvalError> {
         let Certificate { history, matches, .. } = self.certificate;
         let (rows, is_write) = match history.op(unstated.op) {
             Op::PredicateRead { rows: Some(rows), .. } => (rows, false),
             Op::PredicateWrite { rows: Some(rows), .. } => (rows, true),
             _ => return Ok(false),
         };
-        let mut shown: Vec<&RowView> = rows.iter().collect();
-        shown.sort_by_key(|row| row.key);
-        let own = self.certificate.written_before(unstated.txn, unstated.op);
+        let shown = by_key(rows);
+        let own = OwnWrites::before(history, unstated.txn, unstated.op);
         let of_table = matches.rows(unstated.predicate);
-        // Two rows of one key, or one of another table: nothing that may have been met gives that.
+        // Two rows of one key, or one of another table: no versions give that.
         let is_twice = shown.windows(2).any(|pair| pair[0].key == pair[1].key);
-        let is_known = |key: KeyId| is_among(&own, key) || of_table.binary_search(&key).is_ok();
+        let is_own = |key: KeyId| own.of(key).is_some();
+        let is_known = |key: KeyId| is_own(key) || of_table.binary_search(&key).is_ok();
         if is_twice || !shown.iter().all(|row| is_known(row.key)) {
             return Ok(false);
         }
-        let shown = |key: &KeyId| match shown.binary_search_by_key(key, |row| row.key) {
+        let shown = |key: KeyId| match shown.binary_search_by_key(&key, |row| row.key) {
             Err(_) => Shown::Not,
             Ok(_) if is_write => Shown::Written,
             Ok(at) => Shown::Returned(history.encoded_row_version(shown[at])),
         };
-        for (key, write) in &own {
-            if !self.fits_own(unstated, *key, *write, shown(key))? {
+        for row in own.rows() {
+            if !self.fits_own(unstated, row, shown(row.key))? {
                 return Ok(false);
             }
         }
-        for key in of_table.iter().filter(|key| !is_among(&own, **key)) {
-            if !self.fits(unstated, *key, shown(key))? {
+        for key in of_table.iter().filter(|key| !is_own(**key)) {
+            if !self.fits(unstated, *key, shown(*key))? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Whether a row that the transaction had written before is there if and only if it matches.
+    /// Whether a row that the transaction had written before is shown if and only if it matches.
     fn fits_own(
         &self,
-        unstated: &Unstated,
-        key: KeyId,
-        write: OpId,
+        unstated: &UnstatedOp,
+        own: &WrittenRow,
         shown: Shown,
     ) -> Result<bool, EvalError> {
         let Certificate { history, matches, .. } = self.certificate;
-        let Some((value, word)) = written(history, write, key) else { return Ok(false) };
-        let is_match =
-            matches.is_row(unstated.predicate, RowRef { key: history.key_name(key), value })?;
+        let row = RowRef { key: history.key_name(own.key), value: history.value(own.value) };
+        let is_match = matches.is_row(unstated.predicate, row)?;
         Ok(match shown {
-            Shown::Returned(seen) => is_match && seen == word,
+            Shown::Returned(encoded) => is_match && own.encoded == encoded,
             Shown::Written => is_match,
             Shown::Not => !is_match,
         })
     }
 
-    /// Whether there is a version of a row that the operation may have met.
-    fn fits(&self, unstated: &Unstated, key: KeyId, shown: Shown) -> Result<bool, EvalError> {
+    /// Whether there is a version of a row that the operation may have observed.
+    fn fits(&self, unstated: &UnstatedOp, key: KeyId, shown: Shown) -> Result<bool, EvalError> {
         let chains = &self.certificate.chains;
         let versions = chains.of(key);
-        // The version that is there is the one that was met, as a rule.
+        // The version that is there is the one that was observed, as a rule.
         if self.in_order[key.index()] {
-            let there = self.placed.last_seen(unstated.txn, versions.clone());
+            let there = self.positions.last_seen(unstated.txn, versions.clone());
             if self.gives(unstated, there, shown)? && self.reads_well(unstated, there, shown) {
                 return Ok(true);
             }
-            if self.rule == Rule::Exactly {
+            if self.counted == Counted::AntiDependencies {
                 return Ok(false);
             }
         }
@@ -206,44 +172,49 @@ impl InOrder<'_, '_> {
     /// Whether a version gives what is shown of its row.
     fn gives(
         &self,
-        unstated: &Unstated,
+        unstated: &UnstatedOp,
         version: Version,
         shown: Shown,
     ) -> Result<bool, EvalError> {
         let Certificate { matches, chains, .. } = self.certificate;
         let is_match = || matches.is(chains, unstated.predicate, version);
         Ok(match shown {
-            Shown::Returned(word) => chains.shows(version, word) && is_match()?,
+            Shown::Returned(encoded) => chains.shows(version, encoded) && is_match()?,
             Shown::Written => is_match()?,
             Shown::Not => !is_match()?,
         })
     }
 
-    /// Whether a version that was returned can be read at that place, as any other read of a row.
-    fn reads_well(&self, unstated: &Unstated, version: Version, shown: Shown) -> bool {
+    /// Whether a version that was returned can be read at that position, as any other read of a row.
+    fn reads_well(&self, unstated: &UnstatedOp, version: Version, shown: Shown) -> bool {
         let Shown::Returned(_) = shown else { return true };
         let is_initial = self.certificate.chains.writer(version).is_init();
-        let is_there = is_initial || self.placed.has_seen(unstated.txn, version);
+        let is_there = is_initial || self.positions.has_seen(unstated.txn, version);
         let next = self.certificate.next(version);
         let next = next.filter(|next| self.certificate.chains.writer(*next) != unstated.txn);
-        let is_over = next.is_some_and(|next| self.placed.has_seen(unstated.txn, next));
-        is_there && !(is_over && self.rule != Rule::Reads)
+        let is_over = next.is_some_and(|next| self.positions.has_seen(unstated.txn, next));
+        is_there && !(is_over && self.counted != Counted::Reads)
     }
 
-    /// Whether the changes of what the operation matches are where they have to be if it met a version.
-    fn agrees(&self, unstated: &Unstated, key: KeyId, met: Version) -> Result<bool, EvalError> {
-        let Unstated { txn, predicate, .. } = *unstated;
+    /// Whether the changes of what the operation matches are where they have to be if it observed a version.
+    fn agrees(
+        &self,
+        unstated: &UnstatedOp,
+        key: KeyId,
+        observed: Version,
+    ) -> Result<bool, EvalError> {
+        let UnstatedOp { txn, predicate, .. } = *unstated;
         let chains = &self.certificate.chains;
         let versions = chains.of(key);
         for version in versions.start + 1..versions.end {
-            let is_met = version <= met;
-            let contradicts = match self.placed.has_seen(txn, version) {
-                true => !is_met && self.rule == Rule::Exactly,
-                false => is_met,
+            let is_up_to = version <= observed;
+            let contradicts = match self.positions.has_seen(txn, version) {
+                true => !is_up_to && self.counted == Counted::AntiDependencies,
+                false => is_up_to,
             };
             if contradicts
                 && chains.writer(version) != txn
-                && self.certificate.is_changer(predicate, version)?
+                && self.certificate.matches.is_changed_by(chains, predicate, version)?
             {
                 return Ok(false);
             }

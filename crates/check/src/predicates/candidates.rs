@@ -5,11 +5,12 @@
 //! here.
 
 use isolario_model::{
-    Anomaly, History, Inapplicable, ItemView, KeyId, MatchedRow, MatchedValue, Op, OpId, Outcome,
-    TxnId, ValueId, ValueRef,
+    Anomaly, History, Inapplicable, ItemView, KeyId, MatchedRow, MatchedValue, Outcome, TxnId,
+    ValueId, ValueRef,
 };
 
 use super::conditions::{self, Condition};
+use crate::rows::{LastWrite, last_writes};
 
 /// A row that a transaction met without being told which version, and who may have written it.
 #[derive(Clone, Debug)]
@@ -19,51 +20,21 @@ pub(super) struct Met {
     pub(super) writers: Vec<TxnId>,
 }
 
-/// The last version of a row by a transaction.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LastVersion {
-    key: KeyId,
-    writer: TxnId,
-    /// Its write of it.
-    pub(super) op: OpId,
-    pub(super) value: ValueId,
-    may_be_met: bool,
-}
-
 /// The versions of all rows.
 pub(super) struct Candidates<'h> {
     history: &'h History,
     /// By key.
-    versions: Vec<LastVersion>,
+    versions: Vec<LastWrite>,
+    /// Per transaction, whether its versions may have been observed.
+    may_be_met: Vec<bool>,
 }
 
 impl<'h> Candidates<'h> {
-    /// The versions of all transactions but the aborted ones; some of them cannot have been met.
+    /// The versions of all transactions but the aborted ones; some of them cannot have been observed.
     pub(super) fn new(history: &'h History, view: &ItemView, may_be_met: &[bool]) -> Self {
-        let items = view.history();
-        let mut versions = Vec::new();
-        let mut written: Vec<KeyId> = Vec::new();
-        for writer in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
-            let may_be_met = may_be_met[writer.index()];
-            written.clear();
-            for op in items.txn_ops(writer).rev() {
-                let (key, value) = match items.op(op) {
-                    Op::Write { key, value } => (key, Some(value)),
-                    // Nothing is a value of every history that deletes.
-                    Op::Delete { key } => (key, items.find_value(ValueRef::Nil)),
-                    _ => continue,
-                };
-                if let Some(value) = value
-                    && !written.contains(&key)
-                {
-                    written.push(key);
-                    let op = view.origin(op);
-                    versions.push(LastVersion { key, writer, op, value, may_be_met });
-                }
-            }
-        }
-        versions.sort_by_key(|version| version.key);
-        Candidates { history, versions }
+        let mut versions = last_writes(view, |writer| history.outcome(writer) != Outcome::Aborted);
+        versions.sort_by_key(|version| version.row.key);
+        Candidates { history, versions, may_be_met: may_be_met.to_vec() }
     }
 
     /// The row that a transaction met, with all versions that agree with what it says about it. None
@@ -97,8 +68,8 @@ impl<'h> Candidates<'h> {
             writers.push(TxnId::INIT);
         }
         let others = self.of(key).iter().filter(|version| version.writer != txn);
-        for version in others.filter(|version| version.may_be_met) {
-            if self.agrees(conditions, key, self.history.value(version.value))? {
+        for version in others.filter(|version| self.may_be_met[version.writer.index()]) {
+            if self.agrees(conditions, key, self.history.value(version.row.value))? {
                 writers.push(version.writer);
             }
         }
@@ -106,7 +77,7 @@ impl<'h> Candidates<'h> {
     }
 
     /// What a transaction left of a row that it wrote.
-    pub(super) fn last(&self, key: KeyId, writer: TxnId) -> Option<&LastVersion> {
+    pub(super) fn last(&self, key: KeyId, writer: TxnId) -> Option<&LastWrite> {
         self.of(key).iter().find(|version| version.writer == writer)
     }
 
@@ -130,9 +101,9 @@ impl<'h> Candidates<'h> {
         let may_be_initial = writers.first() == Some(&TxnId::INIT);
         // Both are by transaction.
         let mut others = writers[usize::from(may_be_initial)..].iter().copied().peekable();
-        let is_agreeing = |version: &&LastVersion| others.next_if_eq(&version.writer).is_some();
+        let is_agreeing = |version: &&LastWrite| others.next_if_eq(&version.writer).is_some();
         let values: Vec<ValueId> =
-            self.of(key).iter().filter(is_agreeing).map(|version| version.value).collect();
+            self.of(key).iter().filter(is_agreeing).map(|version| version.row.value).collect();
         let initial = self.history.find_value(self.initial());
         let value = match (values.first(), may_be_initial) {
             _ if self.history.names_versions() => return None,
@@ -141,17 +112,17 @@ impl<'h> Candidates<'h> {
             (None, false) => return None,
         };
         let is_written =
-            |version: &&LastVersion| version.writer != txn && Some(version.value) == value;
+            |version: &&LastWrite| version.writer != txn && Some(version.row.value) == value;
         let is_one = values.iter().all(|other| Some(*other) == value)
             && (initial == value) == may_be_initial
             && self.of(key).iter().filter(is_written).count() == values.len();
         is_one.then(|| value.map_or(MatchedValue::Initial, MatchedValue::Value))
     }
 
-    fn of(&self, key: KeyId) -> &[LastVersion] {
-        let begin = self.versions.partition_point(|version| version.key < key);
+    fn of(&self, key: KeyId) -> &[LastWrite] {
+        let begin = self.versions.partition_point(|version| version.row.key < key);
         let rest = &self.versions[begin..];
-        &rest[..rest.partition_point(|version| version.key == key)]
+        &rest[..rest.partition_point(|version| version.row.key == key)]
     }
 
     fn initial(&self) -> ValueRef<'h> {

@@ -77,8 +77,8 @@ impl Naming<'_, '_> {
                 if is_met(self.history, *read, *key) =>
             {
                 let overwrite = self.candidates.last(*key, to)?;
-                let (key, write) = (*key, overwrite.op);
-                let value = self.history.value(overwrite.value);
+                let (key, write) = (*key, overwrite.row.write);
+                let value = self.history.value(overwrite.row.value);
                 let changes = |condition: &Condition<'_>| {
                     condition.agrees(self.history, key, value) == Ok(false)
                 };

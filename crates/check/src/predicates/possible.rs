@@ -6,6 +6,7 @@ use isolario_model::{
 use rustc_hash::FxHashMap;
 
 use super::conditions;
+use crate::rows::{LastWrite, last_writes};
 
 /// What is known of transactions by themselves.
 pub(super) struct Possible {
@@ -30,7 +31,7 @@ impl Possible {
         };
         let mut may_be_met: Vec<bool> = history.txns().map(may_count).collect();
         contradictions.iter().for_each(|(txn, _)| may_be_met[txn.index()] = false);
-        drop_unexplained(view.history(), &mut may_be_met);
+        drop_unexplained(view, &mut may_be_met);
         Ok(Possible { contradictions, may_be_met })
     }
 
@@ -57,12 +58,13 @@ impl Possible {
 
 /// Takes transactions of unknown outcome out of which one read saw what nobody can have written who
 /// committed; and then those that read from them, and so on.
-fn drop_unexplained(items: &History, may_be_met: &mut [bool]) {
+fn drop_unexplained(view: &ItemView, may_be_met: &mut [bool]) {
+    let items = view.history();
     let unknown: Vec<TxnId> =
         items.txns().filter(|txn| items.outcome(*txn) == Outcome::Unknown).collect();
     let mut is_new = !unknown.is_empty();
     while is_new {
-        let writers = last_writers(items, may_be_met);
+        let writers = last_writers(view, may_be_met);
         is_new = false;
         for txn in unknown.iter().filter(|txn| !is_explained(items, **txn, &writers)) {
             is_new |= std::mem::replace(&mut may_be_met[txn.index()], false);
@@ -70,24 +72,18 @@ fn drop_unexplained(items: &History, may_be_met: &mut [bool]) {
     }
 }
 
-/// Who wrote a version of a row last, and may have committed.
+/// The transactions whose last write of a row left this version, of those that may have committed.
 type Writers = FxHashMap<(KeyId, u64), Vec<TxnId>>;
 
-fn last_writers(items: &History, may_be_met: &[bool]) -> Writers {
+fn last_writers(view: &ItemView, may_be_met: &[bool]) -> Writers {
     let mut writers = Writers::default();
-    let may_count = |txn: &TxnId| match items.outcome(*txn) {
+    let may_count = |txn: TxnId| match view.history().outcome(txn) {
         Outcome::Committed => true,
         Outcome::Aborted => false,
         Outcome::Unknown => may_be_met[txn.index()],
     };
-    let mut last: FxHashMap<KeyId, u64> = FxHashMap::default();
-    for txn in items.txns().filter(may_count) {
-        for op in items.txn_ops(txn) {
-            if let Op::Write { key, .. } | Op::Delete { key } = items.op(op) {
-                last.insert(key, items.encoded_version(op));
-            }
-        }
-        last.drain().for_each(|version| writers.entry(version).or_default().push(txn));
+    for LastWrite { row, writer, .. } in last_writes(view, may_count) {
+        writers.entry((row.key, row.encoded)).or_default().push(writer);
     }
     writers
 }

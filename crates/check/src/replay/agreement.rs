@@ -3,81 +3,64 @@
 use isolario_model::{Edge, Evidence, Outcome, Point, Reason, TxnId};
 
 use super::Found;
-use super::schedule::{Event, Schedule};
+use super::schedule::{Schedule, txn_of};
 use crate::CheckOptions;
+use crate::cycles;
+use crate::graph::precedes;
 
-/// Looks at the events in the order in which they happened.
-pub(super) fn look(
+/// Checks the points, in their promised order.
+pub(super) fn check(
     schedule: &Schedule<'_>,
-    events: &[Event],
+    points: &[Point],
     options: &CheckOptions,
     found: &mut Found,
 ) {
-    let places = Places::new(schedule, events);
     if options.session_order {
-        sessions(schedule, &places, found);
+        sessions(schedule, points, found);
     }
     if found.level.shape().real_time {
-        real_time(schedule, events, options.clock_skew, found);
+        real_time(schedule, points, options.clock_skew, found);
     }
 }
 
-/// Where among the events each transaction starts and commits.
-struct Places(Vec<Option<(usize, usize)>>);
-
-impl Places {
-    fn new(schedule: &Schedule<'_>, events: &[Event]) -> Places {
-        let mut places = vec![None; schedule.history.txn_count()];
-        for (at, Event(point)) in events.iter().enumerate() {
-            match *point {
-                Point::Start(txn) => places[txn.index()] = Some((at, at)),
-                Point::Commit(txn) => {
-                    let start = places[txn.index()].map_or(at, |(start, _)| start);
-                    places[txn.index()] = Some((start, at));
-                }
-            }
-        }
-        Places(places)
-    }
-}
-
-/// Whoever comes later in a session starts after the one before it has committed. Nothing follows a
-/// transaction of unknown outcome.
-fn sessions(schedule: &Schedule<'_>, places: &Places, found: &mut Found) {
+/// A transaction of a session starts after the one before it has committed. Nothing follows a transaction of
+/// unknown outcome.
+fn sessions(schedule: &Schedule<'_>, points: &[Point], found: &mut Found) {
     let history = schedule.history;
+    // Per transaction, the positions of its start and of its commit.
+    let mut positions: Vec<Option<(usize, usize)>> = vec![None; history.txn_count()];
+    for (at, point) in points.iter().enumerate() {
+        positions[txn_of(*point).index()].get_or_insert((at, at)).1 = at;
+    }
     for session in history.sessions() {
         let mut before: Option<(TxnId, usize)> = None;
-        for txn in history.session_txns(session) {
-            let Some((start, commit)) = places.0[txn.index()] else { continue };
-            if let Some((first, committed)) = before
+        for to in history.session_txns(session) {
+            let Some((start, commit)) = positions[to.index()] else { continue };
+            if let Some((from, committed)) = before
                 && committed > start
             {
-                let evidence = contradiction((first, txn), Reason::Session, start);
-                add(schedule, evidence, first, found);
+                contradict(schedule, Edge { from, to, reason: Reason::Session }, start, found);
             }
-            if history.outcome(txn) == Outcome::Committed {
-                before = Some((txn, commit));
+            if history.outcome(to) == Outcome::Committed {
+                before = Some((to, commit));
             }
         }
     }
 }
 
-/// Whoever had finished before another started commits before that one starts.
-fn real_time(schedule: &Schedule<'_>, events: &[Event], skew: u64, found: &mut Found) {
+/// A transaction that had finished before another started commits before that one starts.
+fn real_time(schedule: &Schedule<'_>, points: &[Point], skew: u64, found: &mut Found) {
     let history = schedule.history;
-    // The one that started last, of those that have started in the promised order.
+    // The transaction that started last by the clock, of those that have started in the promised order.
     let mut latest: Option<(i64, TxnId)> = None;
-    for (at, Event(point)) in events.iter().enumerate() {
-        let (Point::Start(txn) | Point::Commit(txn)) = *point;
-        let is_commit = matches!(point, Point::Commit(_));
-        if is_commit
-            && history.outcome(txn) == Outcome::Committed
-            && let Some(finish) = history.finish(txn)
-            && let Some((start, other)) = latest
-            && i128::from(finish) + i128::from(skew) < i128::from(start) - i128::from(skew)
+    for (at, point) in points.iter().enumerate() {
+        let txn = txn_of(*point);
+        if matches!(point, Point::Commit(_))
+            && let Some((_, other)) = latest
+            && precedes(history, skew, txn, other)
+            && let Some(known) = cycles::real_time(history, txn, other)
         {
-            let evidence = contradiction((txn, other), Reason::RealTime { finish, start }, at);
-            add(schedule, evidence, txn, found);
+            contradict(schedule, known, at, found);
         }
         if let Some(start) = history.start(txn) {
             latest = latest.max(Some((start, txn)));
@@ -85,18 +68,16 @@ fn real_time(schedule: &Schedule<'_>, events: &[Event], skew: u64, found: &mut F
     }
 }
 
-/// Adds a contradiction that is about the commit of a transaction: where that depends on whether it wrote
-/// anything, on what it read.
-fn add(schedule: &Schedule<'_>, evidence: Evidence, first: TxnId, found: &mut Found) {
-    match schedule.has_open_effects(first) {
-        true => found.add_result(evidence),
-        false => found.add(evidence),
-    }
-}
-
-/// One comes before another, and the database says otherwise, at some place of its order.
-fn contradiction((first, second): (TxnId, TxnId), reason: Reason, at: usize) -> Evidence {
-    let known = Edge { from: first, to: second, reason };
+/// Adds that two transactions are the other way round at a position of the promised order. That is about the
+/// commit of the first one: if its position depends on whether the transaction wrote anything, it depends on
+/// the results of its reads.
+fn contradict(schedule: &Schedule<'_>, known: Edge, at: usize, found: &mut Found) {
+    let (first, second) = (known.from, known.to);
     let stated = Edge { from: second, to: first, reason: Reason::Stated { at: at as u64 } };
-    Evidence::Cycle { edges: vec![known, stated] }
+    let evidence = Evidence::Cycle { edges: vec![known, stated] };
+    if schedule.has_open_effects(first) {
+        found.add_result(evidence);
+    } else {
+        found.add(evidence);
+    }
 }

@@ -2,21 +2,20 @@
 //! order, and every result must come out as it did.
 //!
 //! This is the Enne checker of Clark et al. (Section 6, Algorithm 4) for serializable. With start and
-//! commit timestamps it is that of snapshot isolation, too: whoever reads, reads the state as of its
+//! commit timestamps it is that of snapshot isolation, too: a transaction reads the state as of its
 //! start. A history that another order would explain is refused all the same: the order is part of
-//! what is asked.
+//! the question.
 //!
 //! | path | idea |
 //! |---|---|
-//! | `contents.rs` | what a key holds, at first and later |
 //! | `state.rs` | all keys, with what it takes to try something and to take it back |
-//! | `rows.rs` | which rows satisfy a predicate, by index where one serves |
-//! | `operation.rs` | one operation on a state: what it had to return |
-//! | `run.rs` | the replay itself, moment by moment |
-//! | `schedule.rs` | who takes part, and in which order |
-//! | `waiting.rs` | transactions without a place, which read only: they go where they fit |
+//! | `rows.rs` | the rows that satisfy a predicate, by index where one serves |
+//! | `operation.rs` | operations on a state: what they had to return |
+//! | `run.rs` | the replay itself, one timestamp after the other |
+//! | `schedule.rs` | the transactions that take part, and their order |
+//! | `waiting.rs` | transactions without a position, which only read: they go where they fit |
 //! | `agreement.rs` | whether the order agrees with sessions and real time |
-//! | `points.rs` | a given order of starts and commits, which nobody promised |
+//! | `points.rs` | a given order of starts and commits, which is not promised |
 
 mod agreement;
 mod operation;
@@ -35,9 +34,9 @@ use isolario_model::{
 use crate::CheckOptions;
 use crate::plan::Conclusion;
 pub(crate) use points::differences;
-use schedule::{Event, Schedule};
+use schedule::{Schedule, txn_of};
 
-/// How many findings are kept with their evidence. All are counted.
+/// Number of findings that are kept with their evidence. All are counted.
 const KEPT: usize = 100;
 
 /// Decides a level by a promised order.
@@ -63,18 +62,21 @@ fn answer(
         level.shape().real_time,
     )?;
     let mut found = Found::new(level, schedule.left_out);
-    let Some(events) = run::run(&schedule, options, &mut found)? else {
+    let Some(points) = run::run(&schedule, options, &mut found)? else {
         return Ok(Conclusion::not_begun());
     };
-    agreement::look(&schedule, &events, options, &mut found);
+    agreement::check(&schedule, &points, options, &mut found);
     match (found.total, found.inconclusive) {
         (0, Some(txn)) => Err(Inapplicable::NotInPromisedOrder { txn }),
-        (0, None) => Ok(Conclusion::Holds(schedule.witness(&events))),
+        (0, None) => Ok(Conclusion::Holds(match schedule.moments {
+            Moments::One => Witness::CommitOrder(points.into_iter().map(txn_of).collect()),
+            Moments::Two { .. } => Witness::Points(points),
+        })),
         _ => Ok(Conclusion::Refuted(found.findings())),
     }
 }
 
-/// How many moments a transaction has at a level that a promised order decides.
+/// The moments of a transaction at a level that a promised order decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moments {
     /// All of it happens at its commit.
@@ -103,14 +105,14 @@ pub(crate) fn is_by_versions(level: Level) -> bool {
     level.needs().version_order
 }
 
-/// What contradicts the order.
+/// The contradictions of the order.
 struct Found {
     level: Level,
     anomalies: Vec<Anomaly>,
     total: u64,
     /// A transaction of unknown outcome that the order left out.
     left_out: Option<TxnId>,
-    /// The same one, if it may be the reason why something does not come out right.
+    /// That transaction, if it may be the reason why something does not come out right.
     inconclusive: Option<TxnId>,
 }
 
@@ -119,7 +121,7 @@ impl Found {
         Found { level, anomalies: Vec::new(), total: 0, left_out, inconclusive: None }
     }
 
-    /// Adds a contradiction that depends on what the transactions in the order wrote. It shows nothing where
+    /// Adds a contradiction that depends on what the transactions in the order wrote. It shows nothing if
     /// another one may have written something, too.
     fn add_result(&mut self, evidence: Evidence) {
         match self.left_out {
@@ -139,15 +141,5 @@ impl Found {
     fn findings(self) -> Findings {
         let exact = Findings::new(self.anomalies, true);
         Findings { total: self.total, ..exact }
-    }
-}
-
-impl Schedule<'_> {
-    /// The order, as it was found to explain everything.
-    fn witness(&self, events: &[Event]) -> Witness {
-        match self.moments {
-            Moments::One => Witness::CommitOrder(events.iter().map(|event| event.txn()).collect()),
-            Moments::Two { .. } => Witness::Points(events.iter().map(|event| event.0).collect()),
-        }
     }
 }

@@ -1,23 +1,43 @@
-//! One operation on a state: what it had to return, and what it leaves behind.
+//! Operations on a state: what they had to return, and what they leave behind.
 
-use isolario_model::{
-    Aggregate, Evidence, ExpectedVersion, History, Inapplicable, KeyId, Op, OpId, Predicate,
-    RowRef, RowView, ValueId, ValueRef,
-};
-use isolario_predicate::Dialect;
+use isolario_model::{Evidence, History, Inapplicable, KeyId, Op, OpId, Point, ValueRef};
+use isolario_predicate::EvalError;
 
-use super::state::{Held, State};
+use super::Moments;
+use super::state::State;
 use crate::resolved::InitialContent;
-
-/// How many of the rows that make a difference are told.
-const ROWS_TOLD: usize = 10;
+use crate::rows::{Contents, by_key, written_rows};
 
 impl State<'_> {
-    /// Does what an operation does. Tells how its result differs from what it had to be.
-    pub(super) fn perform(&mut self, op: OpId) -> Result<Option<Evidence>, Inapplicable> {
+    /// Does what happens at a point: a transaction reads at its start, and its writes are there from its commit
+    /// on; or it has one moment, its commit. Adds how its results differ from what they had to be.
+    pub(super) fn perform(
+        &mut self,
+        point: Point,
+        moments: Moments,
+        differences: &mut Vec<Evidence>,
+    ) -> Result<(), Inapplicable> {
+        let (Point::Start(txn) | Point::Commit(txn)) = point;
+        let is_start = matches!(point, Point::Start(_));
+        let mark = self.mark();
+        for op in self.history.txn_ops(txn) {
+            if is_start || moments == Moments::One {
+                differences.extend(self.execute(op)?);
+            } else {
+                self.install(op);
+            }
+        }
+        if is_start {
+            self.take_back(mark);
+        }
+        Ok(())
+    }
+
+    /// Executes an operation, and returns how its result differs from what it had to be.
+    pub(super) fn execute(&mut self, op: OpId) -> Result<Option<Evidence>, Inapplicable> {
         let differs = self.compare(op)?;
         if has_open_effect(self.history, op) {
-            self.set_effect(op, self.is_due(op));
+            self.set_effect(op, self.takes_effect(op));
         }
         self.install(op);
         Ok(differs)
@@ -34,26 +54,21 @@ impl State<'_> {
             | Op::Write { .. }
             | Op::Delete { .. }
             | Op::Append { .. } => None,
-            Op::Read { key, .. } => self.at(op, key, !self.holds(key, history.encoded_version(op))),
+            Op::Read { key, .. } => self.at(op, key, !self.shows(key, history.encoded_version(op))),
             Op::ReadList { key, elements: Some(elements) } => {
                 self.at(op, key, self.list(key) != elements)
             }
             Op::InsertIfAbsent { key, applied, seen, .. }
             | Op::CompareAndSet { key, applied, seen, .. } => {
-                let took_effect = applied.is_some_and(|applied| applied != self.is_due(op));
+                let has_other_effect =
+                    applied.is_some_and(|applied| applied != self.takes_effect(op));
                 let saw_another = |seen| self.value(key) != history.value(seen);
-                self.at(op, key, took_effect || seen.is_some_and(saw_another))
+                self.at(op, key, has_other_effect || seen.is_some_and(saw_another))
             }
-            Op::PredicateRead { predicate, rows: Some(rows) } => {
-                let is_right =
-                    |row: &RowView| self.holds(row.key, history.encoded_row_version(row));
-                self.compare_rows(op, predicate, rows, is_right)?
-            }
-            Op::PredicateWrite { predicate, rows: Some(rows) } => {
-                self.compare_rows(op, predicate, rows, |_| true)?
-            }
-            Op::Aggregate { function, predicate, result: Some(result) } => {
-                self.compare_aggregate(op, function, predicate, result)?
+            Op::PredicateRead { .. }
+            | Op::PredicateWrite { rows: Some(_), .. }
+            | Op::Aggregate { .. } => {
+                self.compare_matching(op).map_err(|_| Inapplicable::Predicate { op })?
             }
             _ => return Err(Inapplicable::Operation { op }),
         })
@@ -61,37 +76,16 @@ impl State<'_> {
 
     /// Leaves behind what an operation wrote. A conditional write of unknown effect is decided by the state on
     /// which it was performed.
-    pub(super) fn install(&mut self, op: OpId) {
-        let history = self.history;
-        match history.op(op) {
-            Op::Write { key, value } => {
-                self.put(key, Held { word: history.encoded_version(op), value, write: op });
-            }
-            Op::Delete { key } => {
-                // Nothing is a value of every history that deletes.
-                if let Some(value) = history.find_value(ValueRef::Nil) {
-                    self.put(key, Held { word: history.encoded_version(op), value, write: op });
-                }
-            }
-            Op::Append { key, element } => self.append(key, element),
-            Op::InsertIfAbsent { key, value, applied, .. }
-            | Op::CompareAndSet { key, new: value, applied, .. }
-                if applied.or(self.effect(op)) == Some(true) =>
-            {
-                self.put(key, Held { word: value.to_bits(), value, write: op });
-            }
-            Op::PredicateWrite { rows: Some(rows), .. } => {
-                for row in rows {
-                    let word = history.encoded_row_version(row);
-                    self.put(row.key, Held { word, value: row.value, write: op });
-                }
-            }
-            _ => {}
+    fn install(&mut self, op: OpId) {
+        if let Op::Append { key, element } = self.history.op(op) {
+            self.append(key, element);
+        } else if !has_open_effect(self.history, op) || self.effect(op) == Some(true) {
+            written_rows(self.history, op).for_each(|row| self.put(row));
         }
     }
 
     /// Whether a conditional write takes effect now.
-    fn is_due(&self, op: OpId) -> bool {
+    fn takes_effect(&self, op: OpId) -> bool {
         match self.history.op(op) {
             Op::InsertIfAbsent { key, .. } => self.value(key) == ValueRef::Nil,
             Op::CompareAndSet { key, expected, .. } => {
@@ -101,7 +95,7 @@ impl State<'_> {
         }
     }
 
-    /// That an operation on one key did not see what was there, if so.
+    /// The evidence that an operation on one key did not observe what was there, if so.
     fn at(&self, op: OpId, key: KeyId, differs: bool) -> Option<Evidence> {
         differs.then(|| Evidence::Unexpected {
             op,
@@ -110,73 +104,30 @@ impl State<'_> {
         })
     }
 
-    fn version(&self, key: KeyId) -> ExpectedVersion {
-        ExpectedVersion { key, write: self.held(key).map(|held| held.write) }
-    }
-
-    /// Compares the rows of a result with those that satisfy the predicate now.
-    fn compare_rows(
-        &self,
-        op: OpId,
-        predicate: &Predicate,
-        rows: &[RowView],
-        is_right: impl Fn(&RowView) -> bool,
-    ) -> Result<Option<Evidence>, Inapplicable> {
-        let matching = self.matching(op, predicate)?;
-        let mut seen: Vec<&RowView> = rows.iter().collect();
-        seen.sort_unstable_by_key(|row| row.key);
-        let mut expected = Vec::new();
-        let mut due = matching.into_iter().peekable();
-        for of_key in seen.chunk_by(|a, b| a.key == b.key) {
-            let key = of_key[0].key;
-            let missing = std::iter::from_fn(|| due.next_if(|other| *other < key));
-            expected.extend(missing.map(|key| self.version(key)));
-            let is_due = due.next_if_eq(&key).is_some();
-            if !(is_due && of_key.len() == 1 && is_right(of_key[0])) {
-                expected.push(self.version(key));
+    /// Compares the result of an operation by predicate with the rows that satisfy the predicate now.
+    fn compare_matching(&self, op: OpId) -> Result<Option<Evidence>, EvalError> {
+        let id = self.history.op_predicate(op).ok_or(EvalError::Unparsed)?;
+        let matching = self.rows().matching(id, |key| self.value(key))?;
+        match self.history.op(op) {
+            Op::PredicateRead { rows: Some(rows), .. }
+            | Op::PredicateWrite { rows: Some(rows), .. } => {
+                Ok(self.compare_rows(op, &by_key(rows), &matching))
             }
+            Op::Aggregate { function, result: Some(result), .. } => {
+                let differs = self.compare_function(op, (function, result), &matching, &[])?;
+                // A row of which nothing is known may make the difference.
+                let is_unknown = |key| self.content(key) == InitialContent::Unknown;
+                if differs.is_some() && self.rows().of(id).any(is_unknown) {
+                    return Err(EvalError::Unparsed);
+                }
+                Ok(differs)
+            }
+            _ => Ok(None),
         }
-        expected.extend(due.map(|key| self.version(key)));
-        expected.truncate(ROWS_TOLD);
-        let differs = !expected.is_empty();
-        Ok(differs.then_some(Evidence::Unexpected { op, expected, result: None }))
-    }
-
-    fn compare_aggregate(
-        &self,
-        op: OpId,
-        function: &Aggregate,
-        predicate: &Predicate,
-        result: ValueId,
-    ) -> Result<Option<Evidence>, Inapplicable> {
-        let matching = self.matching(op, predicate)?;
-        let row = |key| RowRef { key: self.history.key_name(key), value: self.value(key) };
-        let unevaluable = |_| Inapplicable::Predicate { op };
-        let due = function
-            .over(matching.iter().map(|key| row(*key)), Dialect::Postgres)
-            .map_err(unevaluable)?;
-        let seen = self.history.value(result);
-        if seen.operand().map(|seen| due.is(seen, Dialect::Postgres)) == Some(Ok(true)) {
-            return Ok(None);
-        }
-        // Who knows what a row held that nobody ever saw?
-        let mut keys = self.rows().of(predicate);
-        if keys.any(|key| self.content(key) == InitialContent::Unknown) {
-            return Err(Inapplicable::Predicate { op });
-        }
-        let expected = matching.iter().take(ROWS_TOLD).map(|key| self.version(*key)).collect();
-        Ok(Some(Evidence::Unexpected { op, expected, result: Some(due.into()) }))
-    }
-
-    /// The rows that satisfy a predicate, in the order of their keys.
-    fn matching(&self, op: OpId, predicate: &Predicate) -> Result<Vec<KeyId>, Inapplicable> {
-        let id = self.history.op_predicate(op).ok_or(Inapplicable::Predicate { op })?;
-        let value = |key| self.value(key);
-        self.rows().matching(id, predicate, value).map_err(|_| Inapplicable::Predicate { op })
     }
 }
 
-/// Whether an operation is a conditional write of which the client does not know whether it took effect.
+/// Whether an operation is a conditional write whose effect the client does not know.
 pub(super) fn has_open_effect(history: &History, op: OpId) -> bool {
     matches!(
         history.op(op),
@@ -184,20 +135,7 @@ pub(super) fn has_open_effect(history: &History, op: OpId) -> bool {
     )
 }
 
-/// Whether an operation wrote rows that nothing tells.
+/// Whether an operation wrote rows that are not recorded.
 pub(super) fn is_unobserved_write(history: &History, op: OpId) -> bool {
     matches!(history.op(op), Op::PredicateWrite { rows: None, .. })
-}
-
-/// The keys that an operation may have written.
-pub(super) fn written(history: &History, op: OpId) -> impl Iterator<Item = KeyId> {
-    let (key, rows): (_, &[RowView]) = match history.op(op) {
-        Op::Write { key, .. } | Op::Delete { key } | Op::Append { key, .. } => (Some(key), &[]),
-        Op::InsertIfAbsent { key, applied, .. } | Op::CompareAndSet { key, applied, .. } => {
-            (Some(key).filter(|_| applied != Some(false)), &[])
-        }
-        Op::PredicateWrite { rows: Some(rows), .. } => (None, rows),
-        _ => (None, &[]),
-    };
-    key.into_iter().chain(rows.iter().map(|row| row.key))
 }

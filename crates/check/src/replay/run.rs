@@ -4,33 +4,34 @@ use isolario_model::{Evidence, Inapplicable, KeyId, OpId, Outcome, Point, TxnId}
 use rustc_hash::FxHashSet;
 
 use super::operation::{has_open_effect, is_unobserved_write};
-use super::schedule::{Event, Schedule};
+use super::schedule::{Schedule, commits, point_key, txn_of};
 use super::state::State;
 use super::waiting::Waiting;
 use super::{Found, Moments};
 use crate::CheckOptions;
 use crate::graph::precedes;
+use crate::rows::written_rows;
 
-/// The most events at one moment of which all orders are tried: 720 of them.
+/// The largest number of points at one timestamp of which all orders are tried: 720 of them.
 const TRIED: usize = 6;
 
-/// Runs all events. Gives them in an order in which they come out right, or in one of those that the
-/// database may have meant if none does; nothing if the check was asked to end.
+/// Performs all points. Returns them in an order in which they come out right, or if there is none, in one
+/// that the database may have meant; nothing if the check was asked to end.
 pub(super) fn run(
     schedule: &Schedule<'_>,
     options: &CheckOptions,
     found: &mut Found,
-) -> Result<Option<Vec<Event>>, Inapplicable> {
+) -> Result<Option<Vec<Point>>, Inapplicable> {
     let mut replay = Replay::new(schedule, options, found.level.shape().real_time);
-    replay.waiting.begin(&mut replay.state, &mut replay.events)?;
-    for moment in schedule.by_moment() {
+    replay.waiting.begin(&mut replay.state, &mut replay.points)?;
+    for points in schedule.by_timestamp() {
         if options.stop.is_asked() {
             return Ok(None);
         }
-        replay.moment(moment, found)?;
+        replay.at_one_timestamp(points, found)?;
     }
     replay.waiting.close(&mut replay.state, found)?;
-    Ok(Some(replay.events))
+    Ok(Some(replay.points))
 }
 
 struct Replay<'s, 'h> {
@@ -40,16 +41,14 @@ struct Replay<'s, 'h> {
     clock_skew: Option<u64>,
     state: State<'h>,
     waiting: Waiting<'h>,
-    /// Per key, where among the events its last writer committed, and which write it was.
+    /// Per key, the position among the points of the last commit of a writer, and its write.
     last_commits: Vec<Option<(usize, OpId)>>,
-    /// What was there before of these, since the moment began.
-    former_commits: Vec<(KeyId, Option<(usize, OpId)>)>,
-    /// Per transaction, where among the events it started.
+    /// Per transaction, the position of its start among the points.
     starts: Vec<usize>,
     /// Transactions that committed at their start, since none of their conditional writes took effect.
     without_effect: FxHashSet<TxnId>,
-    /// What has happened so far.
-    events: Vec<Event>,
+    /// The points so far.
+    points: Vec<Point>,
 }
 
 impl<'s, 'h> Replay<'s, 'h> {
@@ -63,38 +62,49 @@ impl<'s, 'h> Replay<'s, 'h> {
             state: State::new(history),
             waiting: Waiting::new(schedule, options.session_order),
             last_commits: vec![None; if exclusive { history.key_count() } else { 0 }],
-            former_commits: Vec::new(),
             starts: vec![0; history.txn_count()],
             without_effect: FxHashSet::default(),
-            events: Vec::with_capacity(schedule.event_count()),
+            points: Vec::with_capacity(schedule.point_count()),
         }
     }
 
-    /// What happens at one moment, in an order in which it comes out right, if there is one.
-    fn moment(&mut self, at: &[(u32, Event)], found: &mut Found) -> Result<(), Inapplicable> {
+    /// Passes the points of one timestamp, in an order in which they come out right if there is one.
+    fn at_one_timestamp(
+        &mut self,
+        at: &[(u32, Point)],
+        found: &mut Found,
+    ) -> Result<(), Inapplicable> {
         if let [(_, only)] = at {
             return self.pass(*only, found);
         }
-        let mut order: Vec<Event> = at.iter().map(|(_, event)| *event).collect();
-        order.retain(|event| !self.is_over(*event));
-        if order.iter().any(|event| event.txn() != order[0].txn()) {
+        let mut order: Vec<Point> = at.iter().map(|(_, point)| *point).collect();
+        order.retain(|point| !self.is_over(*point));
+        if order.iter().any(|point| txn_of(*point) != txn_of(order[0])) {
             self.decide_effects(&order)?;
             self.refuse_rivals(&order)?;
             self.arrange(&mut order)?;
             self.waiting.note_tie(&order);
         }
-        order.into_iter().try_for_each(|event| self.pass(event, found))
+        order.into_iter().try_for_each(|point| self.pass(point, found))
     }
 
-    /// Lets one event happen for good, with what it means for others.
-    fn pass(&mut self, event: Event, found: &mut Found) -> Result<(), Inapplicable> {
-        if self.is_over(event) {
+    /// Performs a point for good, and has waiting transactions follow.
+    fn pass(&mut self, point: Point, found: &mut Found) -> Result<(), Inapplicable> {
+        if self.is_over(point) {
             return Ok(());
         }
-        self.waiting.expect(event, &mut self.state, found)?;
+        self.waiting.expect(point, &mut self.state, found)?;
         let mark = self.state.mark();
         let history = self.schedule.history;
-        for difference in self.happen(event)? {
+        let mut differences = match point {
+            Point::Start(txn) => {
+                self.starts[txn.index()] = self.points.len();
+                Vec::new()
+            }
+            Point::Commit(txn) => self.rivals(txn),
+        };
+        self.state.perform(point, self.schedule.moments, &mut differences)?;
+        for difference in differences {
             match difference {
                 Evidence::Concurrent { first, second, .. }
                     if ![first, second].iter().any(|op| has_open_effect(history, *op)) =>
@@ -104,16 +114,13 @@ impl<'s, 'h> Replay<'s, 'h> {
                 _ => found.add_result(difference),
             }
         }
-        self.events.push(event);
-        self.waiting.wake(mark, event, &mut self.state, &mut self.events)?;
+        self.points.push(point);
+        self.waiting.wake(mark, point, &mut self.state, &mut self.points)?;
         self.state.keep();
-        self.former_commits.clear();
-        match event {
+        match point {
             // A transaction that wrote nothing leaves nothing behind: all of it happens at its start.
-            Event(Point::Start(txn))
-                if self.schedule.has_open_effects(txn) && !self.has_written(txn) =>
-            {
-                self.pass(Event(Point::Commit(txn)), found)?;
+            Point::Start(txn) if self.schedule.has_open_effects(txn) && !self.has_written(txn) => {
+                self.pass(Point::Commit(txn), found)?;
                 self.without_effect.insert(txn);
                 Ok(())
             }
@@ -121,8 +128,8 @@ impl<'s, 'h> Replay<'s, 'h> {
         }
     }
 
-    /// Whether an event is the commit of a transaction that committed at its start.
-    fn is_over(&self, Event(point): Event) -> bool {
+    /// Whether a point is the commit of a transaction that committed at its start.
+    fn is_over(&self, point: Point) -> bool {
         matches!(point, Point::Commit(txn) if self.without_effect.contains(&txn))
     }
 
@@ -133,53 +140,48 @@ impl<'s, 'h> Replay<'s, 'h> {
             || ops.any(|op| is_unobserved_write(self.schedule.history, op))
     }
 
-    /// Decides the conditional writes of unknown effect of the transactions that start at one moment. Fails
-    /// where another one that commits at that moment may have written such a key.
-    fn decide_effects(&mut self, order: &[Event]) -> Result<(), Inapplicable> {
-        let history = self.schedule.history;
-        for Event(point) in order {
-            let Point::Start(txn) = *point else { continue };
-            if !self.schedule.has_open_effects(txn) {
-                continue;
-            }
-            let open = history.txn_ops(txn).filter(|op| has_open_effect(history, *op));
+    /// Decides the conditional writes of unknown effect of the transactions that start at one timestamp. Fails
+    /// if another one that commits at that timestamp may have written such a key.
+    fn decide_effects(&mut self, order: &[Point]) -> Result<(), Inapplicable> {
+        let Schedule { history, moments, .. } = *self.schedule;
+        let open_start = |point: &Point| match *point {
+            Point::Start(txn) if self.schedule.has_open_effects(txn) => Some(txn),
+            _ => None,
+        };
+        let starts: Vec<TxnId> = order.iter().filter_map(open_start).collect();
+        for second in &starts {
+            let open = history.txn_ops(*second).filter(|op| has_open_effect(history, *op));
             let keys: Vec<KeyId> = open.map(|op| history.op_keys()[op.index()]).collect();
-            for Event(point) in order {
-                if let Point::Commit(other) = *point
-                    && other != txn
-                    && self.written(other).any(|(key, _)| keys.contains(&key))
-                {
-                    return Err(Inapplicable::TiedInPromisedOrder { first: other, second: txn });
-                }
+            let writes_one = |txn: &TxnId| self.written(*txn).any(|(key, _)| keys.contains(&key));
+            if let Some(first) = commits(order).filter(|txn| txn != second).find(writes_one) {
+                return Err(Inapplicable::TiedInPromisedOrder { first, second: *second });
             }
         }
-        for event in order {
-            if matches!(event, Event(Point::Start(txn)) if self.schedule.has_open_effects(*txn)) {
-                self.happen(*event)?;
-            }
+        for txn in starts {
+            self.state.perform(Point::Start(txn), moments, &mut Vec::new())?;
         }
         Ok(())
     }
 
-    /// Puts events of one moment into the first order in which nothing differs, of those that may be;
-    /// into the first of these where there is none.
-    fn arrange(&mut self, order: &mut [Event]) -> Result<(), Inapplicable> {
+    /// Puts points of one timestamp into the first possible order in which nothing differs, or else into the
+    /// first possible order.
+    fn arrange(&mut self, order: &mut [Point]) -> Result<(), Inapplicable> {
         if self.may_be(order) && self.is_right(order)? {
             return Ok(());
         }
         let mut as_begun = order.to_vec();
         if self.clock_skew.is_some() {
-            as_begun.sort_by_key(|event| self.schedule.history.start(event.txn()));
+            as_begun.sort_by_key(|point| self.schedule.history.start(txn_of(*point)));
         }
         let mut usual = as_begun.clone();
-        usual.sort_by_key(|event| class(*event, order));
+        usual.sort_by_key(|point| rank(*point, order));
         for likely in [as_begun, usual] {
             if likely[..] != *order && self.may_be(&likely) && self.is_right(&likely)? {
                 order.copy_from_slice(&likely);
                 return Ok(());
             }
         }
-        let (first, second) = (order[0].txn(), order[1].txn());
+        let (first, second) = (txn_of(order[0]), txn_of(order[1]));
         let leaves_open = Inapplicable::TiedInPromisedOrder { first, second };
         if order.len() > TRIED {
             return Err(leaves_open);
@@ -197,51 +199,36 @@ impl<'s, 'h> Replay<'s, 'h> {
         Ok(())
     }
 
-    /// Whether all results are right if events happen in this order. Nothing is left behind.
-    fn is_right(&mut self, order: &[Event]) -> Result<bool, Inapplicable> {
-        let (mark, events) = (self.state.mark(), self.events.len());
-        let mut is_right = true;
-        for event in order {
-            // Rivals that the order could part were parted before.
-            let is_read = |difference: &Evidence| matches!(difference, Evidence::Unexpected { .. });
-            is_right &= !self.happen(*event)?.iter().any(is_read);
-            self.events.push(*event);
+    /// Whether all results are right if points are in this order. Nothing is left behind.
+    fn is_right(&mut self, order: &[Point]) -> Result<bool, Inapplicable> {
+        let mark = self.state.mark();
+        let mut differences = Vec::new();
+        for point in order {
+            self.state.perform(*point, self.schedule.moments, &mut differences)?;
         }
         self.state.take_back(mark);
-        self.events.truncate(events);
-        while let Some((key, before)) = self.former_commits.pop() {
-            self.last_commits[key.index()] = before;
-        }
-        Ok(is_right)
+        Ok(differences.is_empty())
     }
 
-    /// Whether one starts before a rival commits, at the same moment, and commits later itself: that
-    /// will show only then.
-    fn will_clash(&self, order: &[Event]) -> bool {
+    /// Whether a transaction starts before a rival commits, at the same timestamp, and commits later itself:
+    /// the conflict is found only then.
+    fn will_clash(&self, order: &[Point]) -> bool {
         if self.last_commits.is_empty() {
             return false;
         }
-        order.iter().enumerate().any(|(at, event)| {
-            let Event(Point::Start(txn)) = *event else { return false };
-            let is_short = order.contains(&Event(Point::Commit(txn)));
-            let mut later = order[at + 1..].iter().filter(|_| !is_short);
-            later.any(|later| match *later {
-                Event(Point::Commit(other)) => {
-                    self.written(other).any(|(key, _)| self.written(txn).any(|(k, _)| k == key))
-                }
-                Event(Point::Start(_)) => false,
-            })
+        order.iter().enumerate().any(|(at, point)| {
+            let Point::Start(txn) = *point else { return false };
+            let is_rival = |other: TxnId| {
+                self.written(other).any(|(key, _)| self.written(txn).any(|(k, _)| k == key))
+            };
+            !order.contains(&Point::Commit(txn)) && commits(&order[at + 1..]).any(is_rival)
         })
     }
 
-    /// Two writers of one key at one moment: who reads later would have to say which one was last.
-    fn refuse_rivals(&self, order: &[Event]) -> Result<(), Inapplicable> {
-        let mut writers: Vec<(KeyId, TxnId)> = Vec::new();
-        for Event(point) in order {
-            if let Point::Commit(txn) = *point {
-                self.written(txn).for_each(|(key, _)| writers.push((key, txn)));
-            }
-        }
+    /// Fails if two writers of one key commit at one timestamp: it is unknown which version is the last.
+    fn refuse_rivals(&self, order: &[Point]) -> Result<(), Inapplicable> {
+        let written = |txn| self.written(txn).map(move |(key, _)| (key, txn));
+        let mut writers: Vec<(KeyId, TxnId)> = commits(order).flat_map(written).collect();
         writers.sort_unstable();
         writers.dedup();
         match writers.windows(2).find(|pair| pair[0].0 == pair[1].0) {
@@ -252,33 +239,7 @@ impl<'s, 'h> Replay<'s, 'h> {
         }
     }
 
-    /// Lets one event happen. Tells what does not come out right.
-    fn happen(&mut self, Event(point): Event) -> Result<Vec<Evidence>, Inapplicable> {
-        let history = self.schedule.history;
-        let mut differences = Vec::new();
-        match point {
-            Point::Start(txn) => {
-                self.starts[txn.index()] = self.events.len();
-                let mark = self.state.mark();
-                for op in history.txn_ops(txn) {
-                    differences.extend(self.state.perform(op)?);
-                }
-                self.state.take_back(mark);
-            }
-            Point::Commit(txn) if self.schedule.moments == Moments::One => {
-                for op in history.txn_ops(txn) {
-                    differences.extend(self.state.perform(op)?);
-                }
-            }
-            Point::Commit(txn) => {
-                differences.extend(self.rivals(txn));
-                history.txn_ops(txn).for_each(|op| self.state.install(op));
-            }
-        }
-        Ok(differences)
-    }
-
-    /// The writers of the same keys that committed while a transaction ran.
+    /// Conflicts of a transaction that commits now with writers of the same keys that committed while it ran.
     fn rivals(&mut self, txn: TxnId) -> Vec<Evidence> {
         let mut rivals = Vec::new();
         if self.last_commits.is_empty() {
@@ -286,39 +247,36 @@ impl<'s, 'h> Replay<'s, 'h> {
         }
         let written: Vec<_> = self.written(txn).collect();
         for (key, second) in written {
-            let here = Some((self.events.len(), second));
+            let here = Some((self.points.len(), second));
             let before = std::mem::replace(&mut self.last_commits[key.index()], here);
-            self.former_commits.push((key, before));
-            match before {
-                Some((commit, first))
-                    if commit > self.starts[txn.index()] && commit < self.events.len() =>
-                {
-                    rivals.push(Evidence::Concurrent { key, first, second });
-                }
-                _ => {}
+            if let Some((commit, first)) = before
+                && commit > self.starts[txn.index()]
+                && commit < self.points.len()
+            {
+                rivals.push(Evidence::Concurrent { key, first, second });
             }
         }
         rivals
     }
 
-    /// The keys that a transaction wrote, with the writes; those that it may have written where it has not
+    /// The keys that a transaction wrote, with the writes; those that it may have written if it has not
     /// started yet.
     fn written(&self, txn: TxnId) -> impl Iterator<Item = (KeyId, OpId)> {
         let history = self.schedule.history;
         let ops = history.txn_ops(txn).filter(|op| self.state.effect(*op) != Some(false));
-        ops.flat_map(move |op| super::operation::written(history, op).map(move |key| (key, op)))
+        ops.flat_map(|op| written_rows(history, op)).map(|row| (row.key, row.write))
     }
 
-    /// Whether each transaction starts before it commits, those of one session are in its order where
-    /// that counts, those that had finished come before those that started later where real time counts, and
-    /// rivals do not run at the same time.
-    fn may_be(&self, order: &[Event]) -> bool {
+    /// Whether an order is possible: each transaction starts before it commits, sessions are in order and
+    /// finished transactions come before those that started later, where these count, and rivals do not run at
+    /// the same time.
+    fn may_be(&self, order: &[Point]) -> bool {
         if self.will_clash(order) {
             return false;
         }
         let history = self.schedule.history;
-        let must_precede = |a: &Event, b: &Event| {
-            let (first, second) = (a.txn(), b.txn());
+        let must_precede = |a: &Point, b: &Point| {
+            let (first, second) = (txn_of(*a), txn_of(*b));
             let by_session = self.session_order
                 && first < second
                 && history.session_of(first) == history.session_of(second)
@@ -326,44 +284,36 @@ impl<'s, 'h> Replay<'s, 'h> {
             let by_time = |skew| first != second && precedes(history, skew, first, second);
             by_session
                 || self.clock_skew.is_some_and(by_time)
-                || first == second && event_key(a) < event_key(b)
+                || first == second && point_key(a) < point_key(b)
         };
-        order.iter().enumerate().all(|(at, event)| {
+        order.iter().enumerate().all(|(at, point)| {
             let mut later = order[at + 1..].iter();
-            later.all(|later| !must_precede(later, event))
+            later.all(|later| !must_precede(later, point))
         })
     }
 }
 
-/// Where an event of a moment comes in most databases, whose snapshots are as of the last commit: those
-/// that commit, those that do all at this moment, those that start.
-fn class(event: Event, moment: &[Event]) -> u8 {
-    let txn = event.txn();
-    match (moment.contains(&Event(Point::Start(txn))), moment.contains(&Event(Point::Commit(txn))))
-    {
+/// The rank of a point at one timestamp in most databases, whose snapshots are as of the last commit: first
+/// commits, then transactions that do everything now, and then those that only start.
+fn rank(point: Point, at: &[Point]) -> u8 {
+    let txn = txn_of(point);
+    match (at.contains(&Point::Start(txn)), at.contains(&Point::Commit(txn))) {
         (false, _) => 0,
         (true, true) => 1,
         (true, false) => 2,
     }
 }
 
-fn event_key(Event(point): &Event) -> (TxnId, u8) {
-    match *point {
-        Point::Start(txn) => (txn, 0),
-        Point::Commit(txn) => (txn, 1),
-    }
-}
-
-/// The next order of the events, by the order of their numbers; false after the last one.
-fn next_permutation(events: &mut [Event]) -> bool {
-    let Some(rise) = events.windows(2).rposition(|pair| event_key(&pair[0]) < event_key(&pair[1]))
+/// The next order of the points, by the order of their numbers; false after the last one.
+fn next_permutation(points: &mut [Point]) -> bool {
+    let Some(rise) = points.windows(2).rposition(|pair| point_key(&pair[0]) < point_key(&pair[1]))
     else {
         return false;
     };
-    let pivot = event_key(&events[rise]);
-    if let Some(above) = events.iter().rposition(|event| event_key(event) > pivot) {
-        events.swap(rise, above);
+    let pivot = point_key(&points[rise]);
+    if let Some(above) = points.iter().rposition(|point| point_key(point) > pivot) {
+        points.swap(rise, above);
     }
-    events[rise + 1..].reverse();
+    points[rise + 1..].reverse();
     true
 }

@@ -1,75 +1,88 @@
-//! Who takes part in a replay, and in which order.
+//! The transactions that take part in a replay, and their order.
 
-use isolario_model::{History, Inapplicable, Outcome, Point, PromisedOrder, PromisedPoints, TxnId};
+use isolario_model::{History, Inapplicable, Outcome, Point, PromisedOrder, TxnId};
 
 use super::Moments;
-use super::operation::{has_open_effect, is_unobserved_write, written};
+use super::operation::{has_open_effect, is_unobserved_write};
+use crate::rows::written_rows;
 
-/// The events of a replay, moment by moment, and who has no place among them.
+/// The points of a replay, and the transactions without a position among them.
 pub(super) struct Schedule<'h> {
     pub(super) history: &'h History,
     pub(super) moments: Moments,
-    /// By moment; within one, in the order of the transactions, which is that of their sessions.
-    events: Vec<(u32, Event)>,
-    /// Who only read and has no place.
+    /// By timestamp; within one, in the order of the transactions, which is that of their sessions. A
+    /// transaction with one point has its commit.
+    points: Vec<(u32, Point)>,
+    /// Transactions that only read, without a position.
     pub(super) unplaced: Vec<TxnId>,
-    /// The first transaction of unknown outcome that may have written and has no place. Without it nothing
-    /// was missed, unless something does not come out right.
+    /// The first transaction of unknown outcome that may have written and has no position. The order is
+    /// complete without it, unless something does not come out right.
     pub(super) left_out: Option<TxnId>,
 }
 
-/// A transaction starts or commits. Where it has one moment, that is its commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Event(pub(super) Point);
+/// The transaction of a point.
+pub(super) fn txn_of(point: Point) -> TxnId {
+    point_key(&point).0
+}
 
-impl Event {
-    pub(super) fn txn(self) -> TxnId {
-        match self.0 {
-            Point::Start(txn) | Point::Commit(txn) => txn,
-        }
+/// Points by transaction, each start before its commit.
+pub(super) fn point_key(point: &Point) -> (TxnId, u8) {
+    match *point {
+        Point::Start(txn) => (txn, 0),
+        Point::Commit(txn) => (txn, 1),
     }
 }
 
+/// The transactions that commit at some points.
+pub(super) fn commits(points: &[Point]) -> impl Iterator<Item = TxnId> {
+    let commit = |point: &Point| match *point {
+        Point::Commit(txn) => Some(txn),
+        Point::Start(_) => None,
+    };
+    points.iter().filter_map(commit)
+}
+
 impl<'h> Schedule<'h> {
-    /// Fails where a transaction has no place that needs one: it wrote, or real time counts.
+    /// Fails if a transaction lacks a position that it needs: it wrote, or real time counts.
     pub(super) fn new(
         history: &'h History,
         order: &PromisedOrder,
         moments: Moments,
         real_time: bool,
     ) -> Result<Self, Inapplicable> {
-        let (mut events, mut unplaced, mut left_out) = (Vec::new(), Vec::new(), None);
+        let (mut points, mut unplaced, mut left_out) = (Vec::new(), Vec::new(), None);
+        let writes = |txn| {
+            let mut ops = history.txn_ops(txn);
+            ops.any(|op| {
+                is_unobserved_write(history, op) || written_rows(history, op).next().is_some()
+            })
+        };
         for txn in history.txns() {
             match (history.outcome(txn), order.points(txn)) {
                 (Outcome::Aborted, _) => {}
-                (_, Some(place)) => {
-                    // Who wrote nothing leaves nothing behind: all of it happens at its start.
-                    let commit = match moments == Moments::One || writes(history, txn) {
-                        true => place.commit,
-                        false => place.start,
-                    };
-                    push_events(&mut events, moments, txn, PromisedPoints { commit, ..place });
+                (_, Some(at)) if moments == Moments::One => {
+                    points.push((at.commit, Point::Commit(txn)));
                 }
-                (Outcome::Committed, None) if !real_time && !writes(history, txn) => {
-                    unplaced.push(txn);
+                (_, Some(at)) => {
+                    // A transaction that wrote nothing leaves nothing behind: all of it happens at its start.
+                    let commit = if writes(txn) { at.commit } else { at.start };
+                    points.extend([(at.start, Point::Start(txn)), (commit, Point::Commit(txn))]);
                 }
+                (Outcome::Committed, None) if !real_time && !writes(txn) => unplaced.push(txn),
                 (Outcome::Committed, None) => return Err(Inapplicable::NotInPromisedOrder { txn }),
-                (Outcome::Unknown, None) if left_out.is_none() && writes(history, txn) => {
+                (Outcome::Unknown, None) if left_out.is_none() && writes(txn) => {
                     left_out = Some(txn);
                 }
                 (Outcome::Unknown, None) => {}
             }
         }
-        events.sort_unstable_by_key(|(moment, Event(point))| match *point {
-            Point::Start(txn) => (*moment, txn, 0),
-            Point::Commit(txn) => (*moment, txn, 1),
-        });
-        Ok(Schedule { history, moments, events, unplaced, left_out })
+        points.sort_unstable_by_key(|(at, point)| (*at, point_key(point)));
+        Ok(Schedule { history, moments, points, unplaced, left_out })
     }
 
-    /// The events of one moment after the other.
-    pub(super) fn by_moment(&self) -> impl Iterator<Item = &[(u32, Event)]> {
-        self.events.chunk_by(|a, b| a.0 == b.0)
+    /// The points of one timestamp after the other.
+    pub(super) fn by_timestamp(&self) -> impl Iterator<Item = &[(u32, Point)]> {
+        self.points.chunk_by(|a, b| a.0 == b.0)
     }
 
     /// Whether what a transaction wrote depends on the state as of its start.
@@ -79,25 +92,7 @@ impl<'h> Schedule<'h> {
             && self.history.txn_ops(txn).any(|op| has_open_effect(self.history, op))
     }
 
-    pub(super) fn event_count(&self) -> usize {
-        self.events.len()
+    pub(super) fn point_count(&self) -> usize {
+        self.points.len()
     }
-}
-
-fn push_events(
-    events: &mut Vec<(u32, Event)>,
-    moments: Moments,
-    txn: TxnId,
-    place: PromisedPoints,
-) {
-    if moments != Moments::One {
-        events.push((place.start, Event(Point::Start(txn))));
-    }
-    events.push((place.commit, Event(Point::Commit(txn))));
-}
-
-/// Whether a transaction may have written something.
-fn writes(history: &History, txn: TxnId) -> bool {
-    let mut ops = history.txn_ops(txn);
-    ops.any(|op| is_unobserved_write(history, op) || written(history, op).next().is_some())
 }

@@ -1,44 +1,61 @@
-//! What all keys hold at some moment of a replay.
+//! What all keys hold at some point of a replay.
 
 use isolario_model::{History, KeyId, OpId, ValueId, ValueRef};
 use rustc_hash::FxHashMap;
 
-use super::rows::Rows;
+use super::rows::IndexedRows;
 use crate::resolved::{InitialContent, InitialContents};
+use crate::rows::{Contents, WrittenRow};
 
 /// The state of a replay. Whatever is done to it can be taken back.
 pub(super) struct State<'h> {
     pub(super) history: &'h History,
     initial: InitialContents<'h>,
-    /// Per key, the version it holds; none where that is the initial one.
-    held: Vec<Option<Held>>,
+    /// Per key, the version it holds; none for the initial one.
+    held: Vec<Option<WrittenRow>>,
     /// Per key, the elements of its list.
     lists: Vec<Vec<ValueId>>,
-    rows: Rows<'h>,
+    rows: IndexedRows<'h>,
     changes: Vec<Change>,
     /// Per conditional write of unknown effect, whether it took effect when it was last performed.
     effects: FxHashMap<OpId, bool>,
 }
 
-/// A version that somebody wrote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Held {
-    pub(super) word: u64,
-    pub(super) value: ValueId,
-    pub(super) write: OpId,
-}
-
 /// How to take a write back.
 enum Change {
-    Put { key: KeyId, before: Option<Held> },
+    Put { key: KeyId, before: Option<WrittenRow> },
     Appended { key: KeyId },
+}
+
+impl<'h> Contents<'h> for State<'h> {
+    fn history(&self) -> &'h History {
+        self.history
+    }
+
+    fn value(&self, key: KeyId) -> ValueRef<'h> {
+        match self.content(key) {
+            InitialContent::Value(value) => value,
+            InitialContent::Nothing | InitialContent::Unknown => ValueRef::Nil,
+        }
+    }
+
+    fn write(&self, key: KeyId) -> Option<OpId> {
+        self.held[key.index()].map(|held| held.write)
+    }
+
+    fn shows(&self, key: KeyId, encoded: u64) -> bool {
+        match self.held[key.index()] {
+            Some(held) => held.encoded == encoded,
+            None => self.initial.is(key, encoded),
+        }
+    }
 }
 
 impl<'h> State<'h> {
     pub(super) fn new(history: &'h History) -> Self {
         let keys = history.key_count();
         let initial = InitialContents::new(history);
-        let rows = Rows::new(history, |key| initial.of(key));
+        let rows = IndexedRows::new(history, |key| initial.of(key));
         State {
             history,
             initial,
@@ -50,7 +67,7 @@ impl<'h> State<'h> {
         }
     }
 
-    /// Whether a conditional write of unknown effect took effect; none if it was not performed yet.
+    /// Whether a conditional write of unknown effect took effect when it was last performed.
     pub(super) fn effect(&self, op: OpId) -> Option<bool> {
         self.effects.get(&op).copied()
     }
@@ -59,45 +76,25 @@ impl<'h> State<'h> {
         self.effects.insert(op, effect);
     }
 
-    pub(super) fn held(&self, key: KeyId) -> Option<Held> {
-        self.held[key.index()]
-    }
-
     pub(super) fn list(&self, key: KeyId) -> &[ValueId] {
         &self.lists[key.index()]
     }
 
-    pub(super) fn rows(&self) -> &Rows<'h> {
+    pub(super) fn rows(&self) -> &IndexedRows<'h> {
         &self.rows
-    }
-
-    /// Whether a read of this word saw what the key holds.
-    pub(super) fn holds(&self, key: KeyId, word: u64) -> bool {
-        match self.held(key) {
-            Some(held) => held.word == word,
-            None => self.initial.is(key, word),
-        }
     }
 
     /// The value that the key holds.
     pub(super) fn content(&self, key: KeyId) -> InitialContent<'h> {
-        match self.held(key) {
+        match self.held[key.index()] {
             Some(held) => InitialContent::Value(self.history.value(held.value)),
             None => self.initial.of(key),
         }
     }
 
-    /// The value that the key holds, nothing where there is none or it is not known.
-    pub(super) fn value(&self, key: KeyId) -> ValueRef<'h> {
-        match self.content(key) {
-            InitialContent::Value(value) => value,
-            InitialContent::Nothing | InitialContent::Unknown => ValueRef::Nil,
-        }
-    }
-
-    pub(super) fn put(&mut self, key: KeyId, held: Held) {
-        let before = self.replace(key, Some(held));
-        self.changes.push(Change::Put { key, before });
+    pub(super) fn put(&mut self, row: WrittenRow) {
+        let before = self.replace(row.key, Some(row));
+        self.changes.push(Change::Put { key: row.key, before });
     }
 
     pub(super) fn append(&mut self, key: KeyId, element: ValueId) {
@@ -137,9 +134,9 @@ impl<'h> State<'h> {
         }
     }
 
-    fn replace(&mut self, key: KeyId, held: Option<Held>) -> Option<Held> {
+    fn replace(&mut self, key: KeyId, held: Option<WrittenRow>) -> Option<WrittenRow> {
         // What a key holds is looked up for indexes alone: it is anywhere in a large table.
-        let from = self.rows.has_indexes().then(|| self.value(key));
+        let from = self.rows.has_indexes.then(|| self.value(key));
         let before = std::mem::replace(&mut self.held[key.index()], held);
         if let Some(from) = from {
             let to = self.value(key);

@@ -1,13 +1,13 @@
-//! Transactions that only read and have no place in the promised order: each goes where it fits, as
+//! Transactions that only read and have no position in the promised order: each goes where it fits, as
 //! early as it can.
 //!
-//! Early is best: whoever comes later in the same session has the more room for it. A transaction
-//! that does not fit waits for a change of what kept it out, and is looked at no sooner.
+//! Early is best: it leaves more room for later transactions of the same session. A transaction that does
+//! not fit waits for a change of what kept it out, and is not tried before.
 
 use isolario_model::{Evidence, History, Inapplicable, KeyId, Outcome, Point, TxnId};
 use rustc_hash::FxHashMap;
 
-use super::schedule::{Event, Schedule};
+use super::schedule::{Schedule, commits, txn_of};
 use super::state::State;
 use super::{Found, Moments};
 
@@ -15,18 +15,18 @@ pub(super) struct Waiting<'h> {
     history: &'h History,
     moments: Moments,
     lanes: Vec<Lane>,
-    /// Per transaction, its lane; none where nobody waits in it.
+    /// Per transaction, its lane; none if no transaction waits in it.
     lane_of: Vec<Option<u32>>,
     /// The lanes whose next transaction waits for a change of a key.
     for_key: FxHashMap<KeyId, Vec<u32>>,
     /// The lanes whose next transaction waits for any change.
     for_any: Vec<u32>,
-    /// Two transactions that committed at one moment: in the other order, somebody might have fitted
-    /// between them.
+    /// Two transactions that committed at one timestamp: in the other order, a waiting transaction might have
+    /// fitted between them.
     tie: Option<(TxnId, TxnId)>,
 }
 
-/// Transactions that come one after the other: those of a session, or a single one where sessions do
+/// Transactions that come one after the other: those of a session, or a single one if session order does
 /// not count.
 struct Lane {
     members: Vec<Member>,
@@ -37,18 +37,18 @@ struct Lane {
 #[derive(Clone, Copy)]
 struct Member {
     txn: TxnId,
-    has_place: bool,
+    has_position: bool,
     is_done: bool,
 }
 
 impl Lane {
-    /// The next one, unless others with a place have to commit first.
+    /// The next one, unless others with a position have to commit first.
     fn waiting(&mut self) -> Option<TxnId> {
         while self.members.get(self.next).is_some_and(|member| member.is_done) {
             self.next += 1;
         }
         let next = self.members.get(self.next)?;
-        (!next.has_place).then_some(next.txn)
+        (!next.has_position).then_some(next.txn)
     }
 }
 
@@ -72,9 +72,9 @@ impl<'h> Waiting<'h> {
                 true => {
                     let txns = history.session_txns(session);
                     let committed = txns.filter(|txn| history.outcome(*txn) == Outcome::Committed);
-                    let has_place = |txn| schedule.unplaced.binary_search(&txn).is_err();
-                    waiting.add_lane(committed.map(|txn| (txn, has_place(txn))));
-                    // One of unknown outcome follows those before it, and nobody follows it.
+                    let has_position = |txn| schedule.unplaced.binary_search(&txn).is_err();
+                    waiting.add_lane(committed.map(|txn| (txn, has_position(txn))));
+                    // One of unknown outcome follows those before it, and none follows it.
                     let lane = waiting.lane_of[txn.index()];
                     history
                         .session_txns(session)
@@ -87,47 +87,46 @@ impl<'h> Waiting<'h> {
 
     fn add_lane(&mut self, members: impl IntoIterator<Item = (TxnId, bool)>) {
         let lane = self.lanes.len() as u32;
-        let member = |(txn, has_place)| Member { txn, has_place, is_done: false };
+        let member = |(txn, has_position)| Member { txn, has_position, is_done: false };
         let members: Vec<_> = members.into_iter().map(member).collect();
         members.iter().for_each(|member| self.lane_of[member.txn.index()] = Some(lane));
         self.lanes.push(Lane { members, next: 0 });
     }
 
-    /// Takes note of those that commit at one moment.
-    pub(super) fn note_tie(&mut self, order: &[Event]) {
-        let mut commits = order.iter().filter(|event| matches!(event.0, Point::Commit(_)));
-        if let (Some(first), Some(second)) = (commits.next(), commits.next()) {
-            self.tie.get_or_insert((first.txn(), second.txn()));
-        }
+    /// Notes the transactions that commit at one timestamp.
+    pub(super) fn note_tie(&mut self, order: &[Point]) {
+        let mut commits = commits(order);
+        let first_two = commits.next().zip(commits.next());
+        self.tie = self.tie.or(first_two);
     }
 
-    /// Before anything has happened.
+    /// Executes the transactions that fit before everything else.
     pub(super) fn begin(
         &mut self,
         state: &mut State<'_>,
-        events: &mut Vec<Event>,
+        points: &mut Vec<Point>,
     ) -> Result<(), Inapplicable> {
-        (0..self.lanes.len() as u32).try_for_each(|lane| self.advance(lane, state, events))
+        (0..self.lanes.len() as u32).try_for_each(|lane| self.advance(lane, state, points))
     }
 
-    /// An event is about to happen: whoever waits and comes before it in its session never fitted.
+    /// Gives up the transactions that wait and come before a point in its session: they did not fit in time.
     pub(super) fn expect(
         &mut self,
-        event: Event,
+        point: Point,
         state: &mut State<'_>,
         found: &mut Found,
     ) -> Result<(), Inapplicable> {
         if self.lanes.is_empty() {
             return Ok(());
         }
-        let lane = self.lane_of.get(event.txn().index()).copied().flatten();
+        let lane = self.lane_of.get(txn_of(point).index()).copied().flatten();
         match lane {
-            Some(lane) => self.give_up(lane, |txn| txn < event.txn(), state, found),
+            Some(lane) => self.give_up(lane, |txn| txn < txn_of(point), state, found),
             None => Ok(()),
         }
     }
 
-    /// All has happened: whoever still waits never fitted.
+    /// Gives up the transactions that still wait at the end.
     pub(super) fn close(
         &mut self,
         state: &mut State<'_>,
@@ -148,7 +147,7 @@ impl<'h> Waiting<'h> {
             if !is_late(member.txn) {
                 break;
             }
-            if member.has_place || std::mem::replace(&mut member.is_done, true) {
+            if member.has_position || std::mem::replace(&mut member.is_done, true) {
                 continue;
             }
             if let Some(difference) = first_difference(self.history, member.txn, state)? {
@@ -161,13 +160,13 @@ impl<'h> Waiting<'h> {
         Ok(())
     }
 
-    /// An event has happened, and keys have changed since the mark.
+    /// Advances the lanes that wait for this point, or for a key that has changed since the mark.
     pub(super) fn wake(
         &mut self,
         mark: usize,
-        event: Event,
+        point: Point,
         state: &mut State<'_>,
-        events: &mut Vec<Event>,
+        points: &mut Vec<Point>,
     ) -> Result<(), Inapplicable> {
         if self.lanes.is_empty() {
             return Ok(());
@@ -181,7 +180,7 @@ impl<'h> Waiting<'h> {
         if has_changed {
             awake.append(&mut self.for_any);
         }
-        if let Event(Point::Commit(txn)) = event
+        if let Point::Commit(txn) = point
             && let Some(lane) = self.lane_of[txn.index()]
         {
             let members = &mut self.lanes[lane as usize].members;
@@ -192,23 +191,23 @@ impl<'h> Waiting<'h> {
         }
         awake.sort_unstable();
         awake.dedup();
-        awake.into_iter().try_for_each(|lane| self.advance(lane, state, events))
+        awake.into_iter().try_for_each(|lane| self.advance(lane, state, points))
     }
 
-    /// Lets those of a lane go whose turn it is and who fit now.
+    /// Executes the next transactions of a lane as far as they fit now.
     fn advance(
         &mut self,
         lane: u32,
         state: &mut State<'_>,
-        events: &mut Vec<Event>,
+        points: &mut Vec<Point>,
     ) -> Result<(), Inapplicable> {
         while let Some(txn) = self.lanes[lane as usize].waiting() {
             match first_difference(self.history, txn, state)? {
                 None => {
                     if self.moments != Moments::One {
-                        events.push(Event(Point::Start(txn)));
+                        points.push(Point::Start(txn));
                     }
-                    events.push(Event(Point::Commit(txn)));
+                    points.push(Point::Commit(txn));
                     let lane = &mut self.lanes[lane as usize];
                     lane.members[lane.next].is_done = true;
                 }
@@ -221,7 +220,7 @@ impl<'h> Waiting<'h> {
         Ok(())
     }
 
-    /// Has a lane wait for a change of what makes the difference.
+    /// Makes a lane wait for a change of what makes the difference.
     fn watch(&mut self, lane: u32, difference: &Evidence) {
         let single = match difference {
             Evidence::Unexpected { op, expected, .. } => {
@@ -236,7 +235,7 @@ impl<'h> Waiting<'h> {
     }
 }
 
-/// What first comes out wrong if a transaction runs now. Nothing is left behind.
+/// The first wrong result if a transaction runs now. Nothing is left behind.
 fn first_difference(
     history: &History,
     txn: TxnId,
@@ -245,7 +244,7 @@ fn first_difference(
     let mark = state.mark();
     let mut difference = Ok(None);
     for op in history.txn_ops(txn) {
-        difference = state.perform(op);
+        difference = state.execute(op);
         if !matches!(difference, Ok(None)) {
             break;
         }

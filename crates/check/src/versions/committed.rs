@@ -5,9 +5,9 @@
 
 use isolario_model::{Anomaly, Edge, Findings, Level, TxnId};
 
-use crate::cycles::Reasons;
+use crate::cycles::{Explain, cycles, real_time};
 use crate::plan::Conclusion;
-use crate::resolved::{Inferred, Resolved, Saturated};
+use crate::resolved::{Dependencies, Inferred, Resolved, Saturated};
 
 const LEVEL: Level = Level::StrongAdyaReadCommitted;
 
@@ -20,7 +20,7 @@ pub(crate) fn check(resolved: &Resolved<'_>, mut anomalies: Vec<Anomaly>) -> Con
     let graph = Saturated { dependencies, inferred: &inferred };
     let order = resolved.order_of(&graph, &resolved.guess.commits, true);
     if order.is_none() {
-        anomalies.extend(ShownVersions(resolved).cycles(LEVEL, &graph));
+        anomalies.extend(cycles(resolved, LEVEL, &graph, &ShownVersions(dependencies)));
     }
     match order {
         Some(order) if anomalies.is_empty() => Conclusion::serial(LEVEL, resolved.kept(&order)),
@@ -29,14 +29,14 @@ pub(crate) fn check(resolved: &Resolved<'_>, mut anomalies: Vec<Anomaly>) -> Con
 }
 
 /// What is shown or stated of versions, without what follows from reads before writes.
-struct ShownVersions<'a, 'h>(&'a Resolved<'h>);
+struct ShownVersions<'a>(&'a Dependencies<'a>);
 
-impl<'h> Reasons<'h> for ShownVersions<'_, 'h> {
-    fn resolved(&self) -> &Resolved<'h> {
-        self.0
+impl Explain for ShownVersions<'_> {
+    fn dependency(&self, from: TxnId, to: TxnId) -> Option<Edge> {
+        self.0.plain_edge(from, to)
     }
 
-    fn dependency(&self, from: TxnId, to: TxnId) -> Option<Edge> {
-        self.0.dependencies.plain_edge(from, to)
+    fn by_clock(&self, from: TxnId, to: TxnId) -> Option<Edge> {
+        real_time(self.0.history, from, to)
     }
 }

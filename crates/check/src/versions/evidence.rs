@@ -5,8 +5,8 @@ use isolario_model::{
 };
 
 use super::Ordered;
-use crate::cycles::Reasons;
-use crate::resolved::{Divergence, Reader, Resolved, Source, Version};
+use crate::cycles::{Explain, real_time};
+use crate::resolved::{Divergence, Reader, Source, Version};
 
 impl Ordered<'_> {
     /// One lost update per version that several transactions overwrote which had read it.
@@ -95,11 +95,7 @@ impl Ordered<'_> {
     }
 }
 
-impl<'h> Reasons<'h> for Ordered<'h> {
-    fn resolved(&self) -> &Resolved<'h> {
-        &self.resolved
-    }
-
+impl Explain for Ordered<'_> {
     fn dependency(&self, from: TxnId, to: TxnId) -> Option<Edge> {
         self.dependencies().edge(from, to).or_else(|| {
             let (key, known) = self.written(to).find_map(|(key, after)| {
@@ -118,5 +114,9 @@ impl<'h> Reasons<'h> for Ordered<'h> {
             let reason = Reason::AntiDependency { key, read, writer, known };
             Some(Edge { from, to, reason })
         })
+    }
+
+    fn by_clock(&self, from: TxnId, to: TxnId) -> Option<Edge> {
+        real_time(self.dependencies().history, from, to)
     }
 }

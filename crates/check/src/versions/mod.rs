@@ -21,10 +21,10 @@ use std::sync::Arc;
 
 use isolario_model::{Level, Witness};
 
-use crate::cycles::Reasons;
+use crate::cycles::Explain;
 use crate::graph::{Moments, points};
 use crate::plan::Conclusion;
-use crate::resolved::{Inferred, Saturated};
+use crate::resolved::{Inferred, Resolved, Saturated};
 
 pub(crate) use committed::check as check_committed;
 pub(crate) use ordered::Ordered;
@@ -32,7 +32,9 @@ pub(crate) use replaced::ReadModifyWrites;
 pub(crate) use uncommitted::Uncommitted;
 
 /// An order of versions, and what it takes to decide a level by it.
-trait KnownVersions<'h>: Reasons<'h> {
+trait KnownVersions<'h>: Explain {
+    fn resolved(&self) -> &Resolved<'h>;
+
     /// An order in which the transactions may have run one after the other, if there is one.
     fn serial_order(&self) -> Option<&[u32]>;
 

@@ -11,7 +11,7 @@ use isolario_model::{Anomaly, AnomalyKind, Inapplicable, Level, TxnId, Visibilit
 
 use super::KnownVersions;
 use crate::CheckOptions;
-use crate::cycles::{Reasons, with_lost_updates};
+use crate::cycles::{cycles, with_lost_updates};
 use crate::graph::{InEdges, Moments};
 use crate::plan::Conclusion;
 use crate::resolved::{Dependencies, Inferred, Resolved, Saturated, TailRule, VersionOrders};
@@ -108,6 +108,10 @@ impl<'h> Ordered<'h> {
 }
 
 impl<'h> KnownVersions<'h> for Ordered<'h> {
+    fn resolved(&self) -> &Resolved<'h> {
+        &self.resolved
+    }
+
     fn serial_order(&self) -> Option<&[u32]> {
         let find = || {
             let inferred = self.all_edges();
@@ -124,6 +128,6 @@ impl<'h> KnownVersions<'h> for Ordered<'h> {
     }
 
     fn violated<G: Moments>(&self, level: Level, graph: &G) -> Conclusion {
-        self.violated_by(self.cycles(level, graph))
+        self.violated_by(cycles(&self.resolved, level, graph, self))
     }
 }

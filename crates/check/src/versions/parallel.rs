@@ -14,7 +14,7 @@ use std::time::Instant;
 use isolario_model::{Anomaly, Edge, KeyId, Level, Limit, Reason, TxnId, VersionOrder};
 
 use super::{KnownVersions, Ordered};
-use crate::cycles::{self, Reasons};
+use crate::cycles::{self, Explain};
 use crate::graph::{
     BUDGET, InEdges, Rows, Search, Subgraph, components, leading_back, places, shortest_cycle,
 };
@@ -57,7 +57,7 @@ impl Ordered<'_> {
         let graph =
             Saturated { dependencies: self.dependencies(), inferred: &self.led().depending };
         let Some(order) = self.resolved.guessed_order(&graph) else {
-            return self.cycles(LEVEL, &graph);
+            return cycles::cycles(&self.resolved, LEVEL, &graph, self);
         };
         let back = leading_back(&graph, &order, self.missed());
         if back.is_empty() {

@@ -18,7 +18,7 @@ use isolario_model::{
 };
 
 use super::KnownVersions;
-use crate::cycles::{Reasons, with_lost_updates};
+use crate::cycles::{Explain, cycles, real_time, with_lost_updates};
 use crate::graph::{Moments, Order, Split};
 use crate::plan::Conclusion;
 use crate::resolved::{
@@ -132,11 +132,7 @@ impl<'h> ReadModifyWrites<'h> {
     }
 }
 
-impl<'h> Reasons<'h> for ReadModifyWrites<'h> {
-    fn resolved(&self) -> &Resolved<'h> {
-        &self.resolved
-    }
-
+impl Explain for ReadModifyWrites<'_> {
     fn dependency(&self, from: TxnId, to: TxnId) -> Option<Edge> {
         self.dependencies().edge(from, to)
     }
@@ -147,9 +143,17 @@ impl<'h> Reasons<'h> for ReadModifyWrites<'h> {
         let replacing = self.overwrites.read_of(writer, version);
         Some(self.replaced(reader, read, writer, version, replacing))
     }
+
+    fn by_clock(&self, from: TxnId, to: TxnId) -> Option<Edge> {
+        real_time(self.dependencies().history, from, to)
+    }
 }
 
 impl<'h> KnownVersions<'h> for ReadModifyWrites<'h> {
+    fn resolved(&self) -> &Resolved<'h> {
+        &self.resolved
+    }
+
     fn serial_order(&self) -> Option<&[u32]> {
         self.serial.get_or_init(|| self.find_serial_order()).as_deref()
     }
@@ -166,6 +170,10 @@ impl<'h> KnownVersions<'h> for ReadModifyWrites<'h> {
         let lost = self.lost_updates();
         // Of several overwrites of a version, the graph has one: other readers of the version are not in it.
         let alone = lost.is_empty() || self.overwrites.readers_of_divergences() == 2 * lost.len();
-        Conclusion::Refuted(with_lost_updates(lost, alone, self.cycles(level, graph)))
+        Conclusion::Refuted(with_lost_updates(
+            lost,
+            alone,
+            cycles(&self.resolved, level, graph, self),
+        ))
     }
 }

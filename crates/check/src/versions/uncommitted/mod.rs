@@ -25,7 +25,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use contradicted::drop_contradicted;
 
 use crate::CheckOptions;
-use crate::cycles::Reasons;
+use crate::cycles::{Explain, cycles, real_time};
 use crate::graph::{InEdges, Moments};
 use crate::plan::Conclusion;
 use crate::resolved::{
@@ -83,7 +83,7 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
         let mut anomalies = std::mem::take(&mut self.anomalies);
         if order.is_none() {
             self.overwrites.par_sort_by_key(|edge| (edge.before, edge.after, edge.key));
-            anomalies.extend(self.cycles(level, &self.graph(&inferred)));
+            anomalies.extend(cycles(self.resolved, level, &self.graph(&inferred), &self));
         }
         if !anomalies.is_empty() {
             return Conclusion::Refuted(Findings::new(anomalies, true));
@@ -285,11 +285,7 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
     }
 }
 
-impl<'h> Reasons<'h> for Uncommitted<'_, 'h> {
-    fn resolved(&self) -> &Resolved<'h> {
-        self.resolved
-    }
-
+impl Explain for Uncommitted<'_, '_> {
     fn dependency(&self, from: TxnId, to: TxnId) -> Option<Edge> {
         let at = self.overwrites.binary_search_by_key(&(from, to), |o| (o.before, o.after));
         match at {
@@ -299,6 +295,10 @@ impl<'h> Reasons<'h> for Uncommitted<'_, 'h> {
                 (before == Some(from)).then_some(Edge { from, to, reason: Reason::Session })
             }
         }
+    }
+
+    fn by_clock(&self, from: TxnId, to: TxnId) -> Option<Edge> {
+        real_time(self.history(), from, to)
     }
 }
 
