@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
-    Anomaly, Batch, BatchEntries, Edge, Evidence, History, Inapplicable, KeyId, Level, LevelResult,
-    Meta, NameTable, Op, OpId, OpKind, Reason, SinkError, TxnId, TxnSink, TxnStart, Value, ValueId,
+    Anomaly, Batch, BatchEntries, Evidence, History, Inapplicable, KeyId, Level, LevelResult, Meta,
+    NameTable, Op, OpId, OpKind, Reason, SinkError, TxnId, TxnSink, TxnStart, Value, ValueId,
     ValueRef, Verdict, VersionOrder,
 };
 
@@ -296,11 +296,7 @@ impl Suspects<'_> {
             _ => Vec::new(),
         };
         self.txns.extend(ops.into_iter().map(|op| self.history.op_txn(op)));
-        let mut open: Vec<&Edge> = match &anomaly.evidence {
-            Evidence::Cases { cycles } => cycles.iter().flatten().collect(),
-            other => other.edges().iter().collect(),
-        };
-        while let Some(edge) = open.pop() {
+        for edge in anomaly.evidence.walk() {
             self.txns.extend([edge.from, edge.to]);
             let from_initial = match &edge.reason {
                 Reason::Visible { reader, .. } => {
@@ -318,7 +314,6 @@ impl Suspects<'_> {
             if let Some(key) = edge.reason.key().filter(|_| from_initial) {
                 self.add_writers(key);
             }
-            open.extend(edge.reason.support());
         }
     }
 
