@@ -11,19 +11,17 @@ use crate::verdict::{
 };
 use crate::{History, KeyId, OpId, TxnId};
 
-/// The ids that the operations, transactions and keys of one history have in another one.
-pub trait IdMap {
-    /// The error for an id that the other history does not have.
-    type Missing;
-
+/// The ids that the operations, transactions and keys of one history have in another one. `E` is the error
+/// for an id that the other history does not have.
+pub trait IdMap<E> {
     /// The operation in the other history.
-    fn op(&self, op: OpId) -> Result<OpId, Self::Missing>;
+    fn op(&self, op: OpId) -> Result<OpId, E>;
 
     /// The transaction in the other history; `init` is `init` in all of them.
-    fn txn(&self, txn: TxnId) -> Result<TxnId, Self::Missing>;
+    fn txn(&self, txn: TxnId) -> Result<TxnId, E>;
 
     /// The key in the other history.
-    fn key(&self, key: KeyId) -> Result<KeyId, Self::Missing>;
+    fn key(&self, key: KeyId) -> Result<KeyId, E>;
 
     /// The row that an operation is about, where the operation has several in the other history.
     fn row(&self, _: OpId) -> Option<KeyId> {
@@ -33,7 +31,7 @@ pub trait IdMap {
 
 impl Anomaly {
     /// The anomaly in terms of another history.
-    pub fn map<M: IdMap>(&self, ids: &M) -> Result<Anomaly, M::Missing> {
+    pub fn map<E>(&self, ids: &impl IdMap<E>) -> Result<Anomaly, E> {
         Ok(Anomaly {
             kind: self.kind,
             evidence: self.evidence.map(ids)?,
@@ -44,7 +42,7 @@ impl Anomaly {
 
 impl Evidence {
     /// The evidence in terms of another history.
-    pub fn map<M: IdMap>(&self, ids: &M) -> Result<Evidence, M::Missing> {
+    pub fn map<E>(&self, ids: &impl IdMap<E>) -> Result<Evidence, E> {
         let op = |op: &OpId| ids.op(*op);
         let maybe = |op: &Option<OpId>| op.map(|op| ids.op(op)).transpose();
         Ok(match self {
@@ -101,19 +99,19 @@ impl Evidence {
     }
 }
 
-fn map_edges<M: IdMap>(edges: &[Edge], ids: &M) -> Result<Vec<Edge>, M::Missing> {
+fn map_edges<E>(edges: &[Edge], ids: &impl IdMap<E>) -> Result<Vec<Edge>, E> {
     edges.iter().map(|edge| edge.map(ids)).collect()
 }
 
 impl Edge {
-    fn map<M: IdMap>(&self, ids: &M) -> Result<Edge, M::Missing> {
+    fn map<E>(&self, ids: &impl IdMap<E>) -> Result<Edge, E> {
         let reason = self.reason.map(ids)?;
         Ok(Edge { from: ids.txn(self.from)?, to: ids.txn(self.to)?, reason })
     }
 }
 
 impl Reason {
-    fn map<M: IdMap>(&self, ids: &M) -> Result<Reason, M::Missing> {
+    fn map<E>(&self, ids: &impl IdMap<E>) -> Result<Reason, E> {
         let op = |op: &OpId| ids.op(*op);
         Ok(match self {
             Reason::Initial | Reason::Session | Reason::RealTime { .. } | Reason::Stated { .. } => {
@@ -164,7 +162,7 @@ impl Reason {
 }
 
 impl VersionOrder {
-    fn map<M: IdMap>(&self, ids: &M) -> Result<VersionOrder, M::Missing> {
+    fn map<E>(&self, ids: &impl IdMap<E>) -> Result<VersionOrder, E> {
         use VersionOrder as V;
         Ok(match self {
             V::Initial | V::Stated { .. } | V::Assumed => self.clone(),
@@ -182,7 +180,7 @@ impl VersionOrder {
 
 impl Inapplicable {
     /// The reason in terms of another history.
-    pub fn map<M: IdMap>(self, ids: &M) -> Result<Inapplicable, M::Missing> {
+    pub fn map<E>(self, ids: &impl IdMap<E>) -> Result<Inapplicable, E> {
         use Inapplicable as I;
         Ok(match self {
             I::AmbiguousRead { read, first, second, total } => I::AmbiguousRead {
@@ -257,9 +255,7 @@ struct Origins<'a> {
     original: &'a History,
 }
 
-impl IdMap for Origins<'_> {
-    type Missing = Infallible;
-
+impl IdMap<Infallible> for Origins<'_> {
     fn op(&self, op: OpId) -> Result<OpId, Infallible> {
         Ok(self.view.origin(op))
     }

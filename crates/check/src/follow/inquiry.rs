@@ -4,6 +4,10 @@
 //! A part of a history never looks worse than the whole, as long as nobody is missing who may have written
 //! what is read in it ([`HistoryPart`](isolario_model::HistoryPart) has the argument). So if the part violates the level,
 //! the history does, whatever the rest of it is; and if it does not, that says nothing.
+//!
+//! A longer suffix would often decide the same. But where a read saw what no transaction wrote, or what was
+//! settled long before, the suffix grows until it is the whole history: more than a limit of memory allows,
+//! and without one about three times the processor time.
 
 use std::collections::{BTreeMap, BTreeSet};
 

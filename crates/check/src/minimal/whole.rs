@@ -11,24 +11,22 @@ pub(crate) struct Whole<'a> {
 }
 
 /// The whole does not have what the part is about.
-pub(crate) struct Missing;
+pub(crate) struct NotInWhole;
 
-impl IdMap for Whole<'_> {
-    type Missing = Missing;
-
-    fn op(&self, op: OpId) -> Result<OpId, Missing> {
-        self.ops.get(op.index()).copied().ok_or(Missing)
+impl IdMap<NotInWhole> for Whole<'_> {
+    fn op(&self, op: OpId) -> Result<OpId, NotInWhole> {
+        self.ops.get(op.index()).copied().ok_or(NotInWhole)
     }
 
-    fn txn(&self, txn: TxnId) -> Result<TxnId, Missing> {
+    fn txn(&self, txn: TxnId) -> Result<TxnId, NotInWhole> {
         if txn.is_init() {
             return Ok(txn);
         }
-        let first = self.part.txn_ops(txn).next().ok_or(Missing)?;
+        let first = self.part.txn_ops(txn).next().ok_or(NotInWhole)?;
         Ok(self.history.op_txn(self.op(first)?))
     }
 
-    fn key(&self, key: KeyId) -> Result<KeyId, Missing> {
-        self.history.find_key(self.part.key_name(key)).ok_or(Missing)
+    fn key(&self, key: KeyId) -> Result<KeyId, NotInWhole> {
+        self.history.find_key(self.part.key_name(key)).ok_or(NotInWhole)
     }
 }
