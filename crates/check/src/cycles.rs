@@ -188,16 +188,13 @@ pub(crate) fn anomaly(level: Level, edges: Vec<Edge>) -> Anomaly {
 
 /// Whether an argument rests on an order that is stated.
 pub(crate) fn rests_on_statements(edges: &[Edge]) -> bool {
-    let mut open: Vec<&Edge> = edges.iter().collect();
-    while let Some(edge) = open.pop() {
-        if let Reason::Overwrite { known: VersionOrder::Stated { .. }, .. }
-        | Reason::AntiDependency { known: VersionOrder::Stated { .. }, .. } = &edge.reason
-        {
-            return true;
-        }
-        open.extend(edge.reason.support());
-    }
-    false
+    Edge::walk(edges).any(|edge| {
+        matches!(
+            edge.reason,
+            Reason::Overwrite { known: VersionOrder::Stated { .. }, .. }
+                | Reason::AntiDependency { known: VersionOrder::Stated { .. }, .. }
+        )
+    })
 }
 
 /// The name of a cycle that a level forbids. A name says which levels the cycle rules out. That holds

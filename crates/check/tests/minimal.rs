@@ -51,20 +51,6 @@ fn is_write(history: &History, op: OpId) -> bool {
     matches!(history.op_kinds()[op.index()], OpKind::Write | OpKind::Delete | OpKind::Append)
 }
 
-/// The edges of an argument, with all that they rest on.
-fn every_edge(anomaly: &Anomaly) -> Vec<Edge> {
-    let mut waiting: Vec<Edge> = match &anomaly.evidence {
-        Evidence::Cases { cycles } => cycles.concat(),
-        evidence => evidence.edges().to_vec(),
-    };
-    let mut edges = Vec::new();
-    while let Some(edge) = waiting.pop() {
-        waiting.extend_from_slice(edge.reason.support());
-        edges.push(edge);
-    }
-    edges
-}
-
 /// Whether an argument supposes something, or refutes the opposite.
 fn is_intricate(anomaly: &Anomaly) -> bool {
     let supposes = |edge: &Edge| match &edge.reason {
@@ -73,7 +59,7 @@ fn is_intricate(anomaly: &Anomaly) -> bool {
         }
         _ => false,
     };
-    matches!(anomaly.evidence, Evidence::Cases { .. }) || every_edge(anomaly).iter().any(supposes)
+    matches!(anomaly.evidence, Evidence::Cases { .. }) || anomaly.evidence.walk().any(supposes)
 }
 
 /// The operations that an argument names, with all that wrote what its reads saw. What a transaction
@@ -81,7 +67,7 @@ fn is_intricate(anomaly: &Anomaly) -> bool {
 fn named(history: &History, anomaly: &Anomaly) -> Vec<Vec<OpId>> {
     let mut reads: BTreeSet<OpId> = BTreeSet::new();
     let mut written: BTreeSet<(TxnId, KeyId)> = BTreeSet::new();
-    for Edge { from, to, reason } in every_edge(anomaly) {
+    for Edge { from, to, reason } in anomaly.evidence.walk().cloned() {
         let known = match reason {
             Reason::Read { read, .. } => {
                 reads.insert(read);
@@ -170,7 +156,7 @@ fn nothing_can_go_from_an_argument() {
             // Which of those who saw something shows that it was committed is nowhere said.
             let is_unknown =
                 |txn: TxnId| !txn.is_init() && history.outcome(txn) == Outcome::Unknown;
-            if every_edge(anomaly).iter().any(|edge| is_unknown(edge.from) || is_unknown(edge.to)) {
+            if anomaly.evidence.walk().any(|edge| is_unknown(edge.from) || is_unknown(edge.to)) {
                 continue;
             }
             looked_at += 1;

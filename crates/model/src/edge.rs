@@ -15,6 +15,33 @@ pub struct Edge {
     pub reason: Reason,
 }
 
+impl Edge {
+    /// The given edges and all edges that they rest on, at any depth: each one before those that it rests
+    /// on. Not recursive, since the depth of an argument has no bound.
+    pub fn walk<'e>(edges: impl IntoIterator<Item = &'e Edge>) -> impl Iterator<Item = &'e Edge> {
+        let mut open: Vec<&Edge> = edges.into_iter().collect();
+        open.reverse();
+        std::iter::from_fn(move || {
+            let edge = open.pop()?;
+            open.extend(edge.reason.support().iter().rev());
+            Some(edge)
+        })
+    }
+
+    /// The transactions that wrote a key by this edge, with the key: those of the versions whose order it is
+    /// about.
+    pub fn writes(&self) -> impl Iterator<Item = (TxnId, KeyId)> + use<> {
+        let writers = match self.reason {
+            Reason::Overwrite { key, .. } | Reason::Visible { key, .. } => {
+                Some([(self.from, key), (self.to, key)])
+            }
+            Reason::AntiDependency { key, writer, .. } => Some([(writer, key), (self.to, key)]),
+            _ => None,
+        };
+        writers.into_iter().flatten()
+    }
+}
+
 /// The kinds of edge, by which they are drawn and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -259,6 +286,21 @@ impl Reason {
         }
     }
 
+    /// The reads of single keys that show it: its own, and the one that shows the order of two versions.
+    pub fn reads(&self) -> impl Iterator<Item = OpId> + use<> {
+        let own = match self {
+            Reason::Read { read, .. }
+            | Reason::AntiDependency { read, .. }
+            | Reason::Visible { read, .. } => Some(*read),
+            _ => None,
+        };
+        let of_versions = match self {
+            Reason::Overwrite { known, .. } | Reason::AntiDependency { known, .. } => known.read(),
+            _ => None,
+        };
+        own.into_iter().chain(of_versions)
+    }
+
     /// The key it is about, if it is about one.
     pub fn key(&self) -> Option<KeyId> {
         match *self {
@@ -274,6 +316,18 @@ impl Reason {
             | Reason::StartDependency { .. }
             | Reason::Stated { .. }
             | Reason::Refuted { .. } => None,
+        }
+    }
+}
+
+impl VersionOrder {
+    /// The read that shows the order, if one does.
+    fn read(&self) -> Option<OpId> {
+        match self {
+            VersionOrder::ReadModifyWrite { read }
+            | VersionOrder::List { read }
+            | VersionOrder::AppendedLater { read } => Some(*read),
+            _ => None,
         }
     }
 }

@@ -91,6 +91,7 @@ pub use op::{
 pub use part::HistoryPart;
 pub use promised_order::{PromisedOrder, PromisedPoints};
 pub use remark::{Oddity, Remark, Severity};
+pub use renumber::IdMap;
 pub use row::RowRef;
 #[cfg(feature = "run-record")]
 pub use run_record::{

@@ -1,182 +1,276 @@
-//! Evidence about one history in terms of another that has the same transactions and keys.
+//! Evidence about one history in terms of another one that contains it, under other ids.
 
-use crate::edge::{Edge, Reason, VersionOrder};
-use crate::items::ItemView;
-use crate::verdict::{
-    Anomaly, Evidence, Findings, Inapplicable, LevelResult, ReadSource, Verdict, Witness,
-};
-use crate::{History, OpId};
+use std::convert::Infallible;
 use std::sync::Arc;
 
-impl ItemView {
-    /// What was decided about the view, told of the history that it is a view of.
-    pub fn result_of(&self, original: &History, result: LevelResult) -> LevelResult {
-        let renumber = Renumber { view: self, original };
-        LevelResult { verdict: renumber.verdict(result.verdict), ..result }
-    }
+use crate::edge::{Edge, EvaluatedVersion, Reason, VersionOrder};
+use crate::items::ItemView;
+use crate::verdict::{
+    Anomaly, Evidence, ExpectedVersion, Findings, Inapplicable, LevelResult, ReadSource, Verdict,
+    Witness,
+};
+use crate::{History, KeyId, OpId, TxnId};
 
-    /// An anomaly of the view, told of the history that it is a view of.
-    pub fn anomaly_of(&self, original: &History, anomaly: &Anomaly) -> Anomaly {
-        Renumber { view: self, original }.anomaly(anomaly)
+/// The ids that the operations, transactions and keys of one history have in another one. `E` is the error
+/// for an id that the other history does not have.
+pub trait IdMap<E> {
+    /// The operation in the other history.
+    fn op(&self, op: OpId) -> Result<OpId, E>;
+
+    /// The transaction in the other history; `init` is `init` in all of them.
+    fn txn(&self, txn: TxnId) -> Result<TxnId, E>;
+
+    /// The key in the other history.
+    fn key(&self, key: KeyId) -> Result<KeyId, E>;
+
+    /// The row that an operation is about, where the operation has several in the other history.
+    fn row(&self, _: OpId) -> Option<KeyId> {
+        None
     }
 }
 
-struct Renumber<'a> {
+impl Anomaly {
+    /// The anomaly in terms of another history.
+    pub fn map<E>(&self, ids: &impl IdMap<E>) -> Result<Anomaly, E> {
+        Ok(Anomaly {
+            kind: self.kind,
+            evidence: self.evidence.map(ids)?,
+            rules_out: self.rules_out,
+        })
+    }
+}
+
+impl Evidence {
+    /// The evidence in terms of another history.
+    pub fn map<E>(&self, ids: &impl IdMap<E>) -> Result<Evidence, E> {
+        let op = |op: &OpId| ids.op(*op);
+        let maybe = |op: &Option<OpId>| op.map(|op| ids.op(op)).transpose();
+        Ok(match self {
+            Evidence::Read { read, saw, instead } => {
+                let (row, saw, instead) = (ids.row(*read), maybe(saw)?, maybe(instead)?);
+                let read = op(read)?;
+                match row {
+                    Some(key) => Evidence::Row { key: ids.key(key)?, read, saw, instead },
+                    None => Evidence::Read { read, saw, instead },
+                }
+            }
+            Evidence::Row { key, read, saw, instead } => Evidence::Row {
+                key: ids.key(*key)?,
+                read: op(read)?,
+                saw: maybe(saw)?,
+                instead: maybe(instead)?,
+            },
+            Evidence::Reads { key, first, second, edges } => Evidence::Reads {
+                key: ids.key(*key)?,
+                first: op(first)?,
+                second: op(second)?,
+                edges: map_edges(edges, ids)?,
+            },
+            Evidence::Cycle { edges } => Evidence::Cycle { edges: map_edges(edges, ids)? },
+            Evidence::Cases { cycles } => {
+                let cycles = cycles.iter().map(|cycle| map_edges(cycle, ids));
+                Evidence::Cases { cycles: cycles.collect::<Result<_, _>>()? }
+            }
+            Evidence::Operations { key, ops } => Evidence::Operations {
+                key: ids.key(*key)?,
+                ops: ops.iter().map(op).collect::<Result<_, _>>()?,
+            },
+            Evidence::Unexpected { op: unexpected, expected, result } => {
+                let version = |version: &ExpectedVersion| {
+                    let (key, write) = (ids.key(version.key)?, maybe(&version.write)?);
+                    Ok(ExpectedVersion { key, write })
+                };
+                Evidence::Unexpected {
+                    op: op(unexpected)?,
+                    expected: expected.iter().map(version).collect::<Result<_, _>>()?,
+                    result: result.clone(),
+                }
+            }
+            Evidence::Concurrent { key, first, second } => {
+                Evidence::Concurrent { key: ids.key(*key)?, first: op(first)?, second: op(second)? }
+            }
+            Evidence::Lost { key, write, down, found } => Evidence::Lost {
+                key: ids.key(*key)?,
+                write: op(write)?,
+                down: *down,
+                found: op(found)?,
+            },
+        })
+    }
+}
+
+fn map_edges<E>(edges: &[Edge], ids: &impl IdMap<E>) -> Result<Vec<Edge>, E> {
+    edges.iter().map(|edge| edge.map(ids)).collect()
+}
+
+impl Edge {
+    fn map<E>(&self, ids: &impl IdMap<E>) -> Result<Edge, E> {
+        let reason = self.reason.map(ids)?;
+        Ok(Edge { from: ids.txn(self.from)?, to: ids.txn(self.to)?, reason })
+    }
+}
+
+impl Reason {
+    fn map<E>(&self, ids: &impl IdMap<E>) -> Result<Reason, E> {
+        let op = |op: &OpId| ids.op(*op);
+        Ok(match self {
+            Reason::Initial | Reason::Session | Reason::RealTime { .. } | Reason::Stated { .. } => {
+                self.clone()
+            }
+            Reason::Read { key, read, write } => Reason::Read {
+                key: ids.key(*key)?,
+                read: op(read)?,
+                write: write.as_ref().map(op).transpose()?,
+            },
+            Reason::Overwrite { key, known } => {
+                Reason::Overwrite { key: ids.key(*key)?, known: known.map(ids)? }
+            }
+            Reason::AntiDependency { key, read, writer, known } => Reason::AntiDependency {
+                key: ids.key(*key)?,
+                read: op(read)?,
+                writer: ids.txn(*writer)?,
+                known: known.map(ids)?,
+            },
+            Reason::Visible { rule, key, reader, read, path } => Reason::Visible {
+                rule: *rule,
+                key: ids.key(*key)?,
+                reader: ids.txn(*reader)?,
+                read: op(read)?,
+                path: map_edges(path, ids)?,
+            },
+            Reason::PredicateAntiDependency { read, key, write, evaluated } => {
+                let version = |version: &EvaluatedVersion| {
+                    let (writer, known) = (ids.txn(version.writer)?, version.known.map(ids)?);
+                    Ok(EvaluatedVersion { writer, known })
+                };
+                Reason::PredicateAntiDependency {
+                    read: op(read)?,
+                    key: ids.key(*key)?,
+                    write: op(write)?,
+                    evaluated: evaluated.as_ref().map(version).transpose()?,
+                }
+            }
+            Reason::PredicateRead { read, key, write } => {
+                Reason::PredicateRead { read: op(read)?, key: ids.key(*key)?, write: op(write)? }
+            }
+            Reason::StartDependency { op: reader, snapshot } => {
+                Reason::StartDependency { op: op(reader)?, snapshot: *snapshot }
+            }
+            Reason::Refuted { cycle } => Reason::Refuted { cycle: map_edges(cycle, ids)? },
+        })
+    }
+}
+
+impl VersionOrder {
+    fn map<E>(&self, ids: &impl IdMap<E>) -> Result<VersionOrder, E> {
+        use VersionOrder as V;
+        Ok(match self {
+            V::Initial | V::Stated { .. } | V::Assumed => self.clone(),
+            V::ReadModifyWrite { read } => V::ReadModifyWrite { read: ids.op(*read)? },
+            V::List { read } => V::List { read: ids.op(*read)? },
+            V::AppendedLater { read } => V::AppendedLater { read: ids.op(*read)? },
+            V::Guaranteed { by, first, second } => {
+                V::Guaranteed { by: *by, first: ids.op(*first)?, second: ids.op(*second)? }
+            }
+            V::Refuted { cycle } => V::Refuted { cycle: map_edges(cycle, ids)? },
+            V::Path { edges } => V::Path { edges: map_edges(edges, ids)? },
+        })
+    }
+}
+
+impl Inapplicable {
+    /// The reason in terms of another history.
+    pub fn map<E>(self, ids: &impl IdMap<E>) -> Result<Inapplicable, E> {
+        use Inapplicable as I;
+        Ok(match self {
+            I::AmbiguousRead { read, first, second, total } => I::AmbiguousRead {
+                read: ids.op(read)?,
+                first: first.map(|op| ids.op(op)).transpose()?,
+                second: ids.op(second)?,
+                total,
+            },
+            I::Operation { op } => I::Operation { op: ids.op(op)? },
+            I::NoVersionSet { op, total } => I::NoVersionSet { op: ids.op(op)?, total },
+            I::OpenConditional { op } => I::OpenConditional { op: ids.op(op)? },
+            I::Predicate { op } => I::Predicate { op: ids.op(op)? },
+            I::UnreturnedRows { op } => I::UnreturnedRows { op: ids.op(op)? },
+            I::RowTwice { op } => I::RowTwice { op: ids.op(op)? },
+            I::BareAggregate { op } => I::BareAggregate { op: ids.op(op)? },
+            I::SeveralOperations { txn } => I::SeveralOperations { txn: ids.txn(txn)? },
+            I::NotInPromisedOrder { txn } => I::NotInPromisedOrder { txn: ids.txn(txn)? },
+            I::TiedInPromisedOrder { first, second } => {
+                I::TiedInPromisedOrder { first: ids.txn(first)?, second: ids.txn(second)? }
+            }
+            I::OpenVersionOrder { key } => I::OpenVersionOrder { key: ids.key(key)? },
+            I::NoTimes
+            | I::NoVersionOrder
+            | I::NoChecker
+            | I::CyclicDependencies
+            | I::SkewOfEventOrder
+            | I::NotByPromisedOrder
+            | I::NotByCertificate => self,
+        })
+    }
+}
+
+impl ItemView {
+    /// The result about the view as one about the history that it is a view of.
+    pub fn result_of(&self, original: &History, result: LevelResult) -> LevelResult {
+        let ids = Origins { view: self, original };
+        let verdict = match result.verdict {
+            Verdict::Satisfied(Witness::Linearization(ops)) => {
+                let ops = ops.into_iter().map(|op| self.origin(op)).collect();
+                Verdict::Satisfied(Witness::Linearization(ops))
+            }
+            Verdict::Satisfied(Witness::Chosen { order, sources }) => {
+                let source =
+                    |source: &ReadSource| ReadSource { read: self.origin(source.read), ..*source };
+                let sources = sources.iter().map(source).collect();
+                Verdict::Satisfied(Witness::Chosen { order, sources })
+            }
+            Verdict::Violated(findings) => {
+                let anomaly = |anomaly: &Arc<Anomaly>| Arc::new(self.anomaly_of(original, anomaly));
+                let anomalies = findings.anomalies.iter().map(anomaly).collect();
+                Verdict::Violated(Findings { anomalies, ..findings })
+            }
+            Verdict::NotApplicable(reason) => {
+                let Ok(reason) = reason.map(&ids);
+                Verdict::NotApplicable(reason)
+            }
+            verdict @ (Verdict::Satisfied(_) | Verdict::Undecided(_)) => verdict,
+        };
+        LevelResult { verdict, ..result }
+    }
+
+    /// An anomaly of the view as one of the history that it is a view of.
+    pub fn anomaly_of(&self, original: &History, anomaly: &Anomaly) -> Anomaly {
+        let Ok(anomaly) = anomaly.map(&Origins { view: self, original });
+        anomaly
+    }
+}
+
+/// From a view to the history that it is a view of, which has the same transactions and keys.
+struct Origins<'a> {
     view: &'a ItemView,
     original: &'a History,
 }
 
-impl Renumber<'_> {
-    fn op(&self, op: OpId) -> OpId {
-        self.view.origin(op)
+impl IdMap<Infallible> for Origins<'_> {
+    fn op(&self, op: OpId) -> Result<OpId, Infallible> {
+        Ok(self.view.origin(op))
     }
 
-    fn maybe(&self, op: Option<OpId>) -> Option<OpId> {
-        op.map(|op| self.op(op))
+    fn txn(&self, txn: TxnId) -> Result<TxnId, Infallible> {
+        Ok(txn)
     }
 
-    fn verdict(&self, verdict: Verdict) -> Verdict {
-        match verdict {
-            Verdict::Satisfied(Witness::Linearization(ops)) => {
-                let ops = ops.into_iter().map(|op| self.op(op)).collect();
-                Verdict::Satisfied(Witness::Linearization(ops))
-            }
-            Verdict::Satisfied(Witness::Chosen { order, sources }) => {
-                let told =
-                    |source: &ReadSource| ReadSource { read: self.op(source.read), ..*source };
-                let sources = sources.iter().map(told).collect();
-                Verdict::Satisfied(Witness::Chosen { order, sources })
-            }
-            Verdict::Violated(findings) => {
-                let told = |anomaly: &Arc<Anomaly>| Arc::new(self.anomaly(anomaly));
-                let anomalies = findings.anomalies.iter().map(told).collect();
-                Verdict::Violated(Findings { anomalies, ..findings })
-            }
-            Verdict::NotApplicable(reason) => Verdict::NotApplicable(self.inapplicable(reason)),
-            verdict @ (Verdict::Satisfied(_) | Verdict::Undecided(_)) => verdict,
-        }
+    fn key(&self, key: KeyId) -> Result<KeyId, Infallible> {
+        Ok(key)
     }
 
-    fn inapplicable(&self, reason: Inapplicable) -> Inapplicable {
-        match reason {
-            Inapplicable::AmbiguousRead { read, first, second, total } => {
-                let (read, first, second) = (self.op(read), self.maybe(first), self.op(second));
-                Inapplicable::AmbiguousRead { read, first, second, total }
-            }
-            Inapplicable::Operation { op } => Inapplicable::Operation { op: self.op(op) },
-            Inapplicable::NoVersionSet { op, total } => {
-                Inapplicable::NoVersionSet { op: self.op(op), total }
-            }
-            Inapplicable::OpenConditional { op } => {
-                Inapplicable::OpenConditional { op: self.op(op) }
-            }
-            Inapplicable::Predicate { op } => Inapplicable::Predicate { op: self.op(op) },
-            Inapplicable::UnreturnedRows { op } => Inapplicable::UnreturnedRows { op: self.op(op) },
-            Inapplicable::RowTwice { op } => Inapplicable::RowTwice { op: self.op(op) },
-            Inapplicable::BareAggregate { op } => Inapplicable::BareAggregate { op: self.op(op) },
-            reason => reason,
-        }
-    }
-
-    fn anomaly(&self, anomaly: &Anomaly) -> Anomaly {
-        Anomaly { evidence: self.evidence(&anomaly.evidence), ..anomaly.clone() }
-    }
-
-    fn evidence(&self, evidence: &Evidence) -> Evidence {
-        match evidence {
-            Evidence::Read { read, saw, instead } => {
-                let key = self.view.history().op_keys()[read.index()];
-                let (read, saw, instead) = (self.op(*read), self.maybe(*saw), self.maybe(*instead));
-                // The operation alone does not say which of its rows it is.
-                match self.original.op(read).key() {
-                    Some(_) => Evidence::Read { read, saw, instead },
-                    None => Evidence::Row { key, read, saw, instead },
-                }
-            }
-            Evidence::Reads { key, first, second, edges } => Evidence::Reads {
-                key: *key,
-                first: self.op(*first),
-                second: self.op(*second),
-                edges: self.edges(edges),
-            },
-            Evidence::Cycle { edges } => Evidence::Cycle { edges: self.edges(edges) },
-            Evidence::Cases { cycles } => {
-                Evidence::Cases { cycles: cycles.iter().map(|cycle| self.edges(cycle)).collect() }
-            }
-            Evidence::Operations { key, ops } => {
-                Evidence::Operations { key: *key, ops: ops.iter().map(|op| self.op(*op)).collect() }
-            }
-            Evidence::Concurrent { key, first, second } => {
-                Evidence::Concurrent { key: *key, first: self.op(*first), second: self.op(*second) }
-            }
-            // These are about whole operations, and so never about a view.
-            Evidence::Row { .. } | Evidence::Unexpected { .. } | Evidence::Lost { .. } => {
-                evidence.clone()
-            }
-        }
-    }
-
-    fn edges(&self, edges: &[Edge]) -> Vec<Edge> {
-        let told = |edge: &Edge| Edge { reason: self.reason(&edge.reason), ..edge.clone() };
-        edges.iter().map(told).collect()
-    }
-
-    fn reason(&self, reason: &Reason) -> Reason {
-        let op = |op: OpId| self.op(op);
-        match reason {
-            Reason::Read { key, read, write } => {
-                Reason::Read { key: *key, read: op(*read), write: self.maybe(*write) }
-            }
-            Reason::Overwrite { key, known } => {
-                Reason::Overwrite { key: *key, known: self.known(known) }
-            }
-            Reason::AntiDependency { key, read, writer, known } => Reason::AntiDependency {
-                key: *key,
-                read: op(*read),
-                writer: *writer,
-                known: self.known(known),
-            },
-            Reason::Visible { rule, key, reader, read, path } => Reason::Visible {
-                rule: *rule,
-                key: *key,
-                reader: *reader,
-                read: op(*read),
-                path: self.edges(path),
-            },
-            Reason::Refuted { cycle } => Reason::Refuted { cycle: self.edges(cycle) },
-            Reason::StartDependency { op: reader, snapshot } => {
-                Reason::StartDependency { op: op(*reader), snapshot: *snapshot }
-            }
-            // The rest names no operation, or is about predicates and so never about a view.
-            Reason::Initial
-            | Reason::Session
-            | Reason::RealTime { .. }
-            | Reason::Stated { .. }
-            | Reason::PredicateRead { .. }
-            | Reason::PredicateAntiDependency { .. } => reason.clone(),
-        }
-    }
-
-    fn known(&self, known: &VersionOrder) -> VersionOrder {
-        match known {
-            VersionOrder::ReadModifyWrite { read } => {
-                VersionOrder::ReadModifyWrite { read: self.op(*read) }
-            }
-            VersionOrder::List { read } => VersionOrder::List { read: self.op(*read) },
-            VersionOrder::AppendedLater { read } => {
-                VersionOrder::AppendedLater { read: self.op(*read) }
-            }
-            VersionOrder::Guaranteed { by, first, second } => VersionOrder::Guaranteed {
-                by: *by,
-                first: self.op(*first),
-                second: self.op(*second),
-            },
-            VersionOrder::Refuted { cycle } => VersionOrder::Refuted { cycle: self.edges(cycle) },
-            VersionOrder::Path { edges } => VersionOrder::Path { edges: self.edges(edges) },
-            VersionOrder::Initial | VersionOrder::Stated { .. } | VersionOrder::Assumed => {
-                known.clone()
-            }
-        }
+    fn row(&self, op: OpId) -> Option<KeyId> {
+        let has_one_key = self.original.op(self.view.origin(op)).key().is_some();
+        (!has_one_key).then(|| self.view.history().op_keys()[op.index()])
     }
 }
 

@@ -577,32 +577,26 @@ impl Evidence {
 
     /// Whether the argument rests on the order of a session.
     pub fn needs_session_order(&self) -> bool {
-        self.rests_on(|reason| *reason == Reason::Session)
+        self.walk().any(|edge| edge.reason == Reason::Session)
     }
 
     /// Whether the argument rests on what is assumed of every key.
     pub fn rests_on_assumptions(&self) -> bool {
-        self.rests_on(|reason| matches!(reason.known(), Some(VersionOrder::Guaranteed { .. })))
+        self.walk().any(|edge| matches!(edge.reason.known(), Some(VersionOrder::Guaranteed { .. })))
     }
 
     /// Whether the argument rests on what stated snapshots show.
     pub fn rests_on_snapshots(&self) -> bool {
-        self.rests_on(|reason| matches!(reason, Reason::StartDependency { .. }))
+        self.walk().any(|edge| matches!(edge.reason, Reason::StartDependency { .. }))
     }
 
-    /// Whether such a reason is among those of its edges, or of what these rest on.
-    fn rests_on(&self, is_such: impl Fn(&Reason) -> bool) -> bool {
-        let mut open: Vec<&Edge> = match self {
-            Evidence::Cases { cycles } => cycles.iter().flatten().collect(),
-            other => other.edges().iter().collect(),
+    /// Every edge of the argument, of all its cycles, each one followed by those that it rests on.
+    pub fn walk(&self) -> impl Iterator<Item = &Edge> {
+        let (cycles, edges) = match self {
+            Evidence::Cases { cycles } => (cycles.as_slice(), [].as_slice()),
+            other => ([].as_slice(), other.edges()),
         };
-        while let Some(edge) = open.pop() {
-            if is_such(&edge.reason) {
-                return true;
-            }
-            open.extend(edge.reason.support());
-        }
-        false
+        Edge::walk(cycles.iter().flatten().chain(edges))
     }
 
     /// Whether it shows what it shows whichever level is asked for. A case analysis is about one

@@ -414,15 +414,7 @@ fn keys(history: &History, anomaly: &Anomaly) -> Vec<KeyId> {
 /// The keys that any part of an argument speaks of.
 fn all_keys(history: &History, anomaly: &Anomaly) -> BTreeSet<KeyId> {
     let mut keys: BTreeSet<KeyId> = keys(history, anomaly).into_iter().collect();
-    let cycles: Vec<&[Edge]> = match &anomaly.evidence {
-        Evidence::Cases { cycles } => cycles.iter().map(Vec::as_slice).collect(),
-        evidence => vec![evidence.edges()],
-    };
-    let mut open: Vec<&Edge> = cycles.into_iter().flatten().collect();
-    while let Some(Edge { reason, .. }) = open.pop() {
-        keys.extend(reason.key());
-        open.extend(reason.support());
-    }
+    keys.extend(anomaly.evidence.walk().filter_map(|edge| edge.reason.key()));
     keys
 }
 

@@ -2,7 +2,6 @@
 
 use isolario_model::{
     Anomaly, Edge, Evidence, History, KeyId, LevelResult, OpId, Reason, TxnId, Verdict,
-    VersionOrder,
 };
 
 use crate::sentences::{last_write, own_writes_between};
@@ -120,44 +119,22 @@ impl Gathered<'_> {
         }
     }
 
-    /// Gathers from edges and from what they rest on. With a list of its own instead of
-    /// recursion: how deep a proof goes is not ours to choose.
+    /// Gathers from edges and from what they rest on.
     fn edges(&mut self, edges: &[Edge]) {
         for edge in edges {
             self.txn(edge.from);
             self.txn(edge.to);
         }
-        let mut open: Vec<&Edge> = edges.iter().rev().collect();
-        while let Some(edge) = open.pop() {
-            self.edge(edge);
-            open.extend(edge.reason.support().iter().rev());
-        }
+        Edge::walk(edges).for_each(|edge| self.edge(edge));
     }
 
     fn edge(&mut self, edge: &Edge) {
         self.txn(edge.from);
         self.txn(edge.to);
+        edge.writes().for_each(|(txn, key)| self.write(txn, key));
+        edge.reason.reads().for_each(|read| self.op(read));
         match &edge.reason {
-            Reason::Read { read, write, .. } => {
-                write.iter().for_each(|op| self.op(*op));
-                self.op(*read);
-            }
-            Reason::Overwrite { key, known } => {
-                self.write(edge.from, *key);
-                self.write(edge.to, *key);
-                self.known(known);
-            }
-            Reason::AntiDependency { key, read, writer, known } => {
-                self.op(*read);
-                self.write(*writer, *key);
-                self.write(edge.to, *key);
-                self.known(known);
-            }
-            Reason::Visible { key, read, .. } => {
-                self.write(edge.from, *key);
-                self.write(edge.to, *key);
-                self.op(*read);
-            }
+            Reason::Read { write, .. } => write.iter().for_each(|op| self.op(*op)),
             Reason::PredicateAntiDependency { read, write, .. }
             | Reason::PredicateRead { read, write, .. } => {
                 self.op(*read);
@@ -165,15 +142,6 @@ impl Gathered<'_> {
             }
             Reason::StartDependency { op, .. } => self.op(*op),
             _ => {}
-        }
-    }
-
-    fn known(&mut self, known: &VersionOrder) {
-        if let VersionOrder::ReadModifyWrite { read }
-        | VersionOrder::List { read }
-        | VersionOrder::AppendedLater { read } = known
-        {
-            self.op(*read);
         }
     }
 
@@ -191,7 +159,7 @@ impl Gathered<'_> {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::AnomalyKind;
+    use isolario_model::{AnomalyKind, VersionOrder};
 
     use super::*;
     use crate::testing::{History as Builder, edge, r, w};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use isolario_model::{Anomaly, Findings, History, Inapplicable, LevelResult, OpId, TxnId, Verdict};
+use isolario_model::{Findings, History, LevelResult, OpId, TxnId, Verdict};
 use rustc_hash::FxHashMap;
 
 use crate::minimal::Whole;
@@ -40,15 +40,12 @@ impl PartPositions {
         let whole = Whole { history: larger, part, ops: &ops? };
         let verdict = match &result.verdict {
             Verdict::Violated(Findings { anomalies, total, .. }) => {
-                let told = anomalies.iter().map(|one| whole.anomaly(one).map(Arc::new));
-                let anomalies: Option<Vec<Arc<Anomaly>>> = told.collect();
-                Verdict::Violated(Findings { anomalies: anomalies?, total: *total, exact: false })
+                let anomalies = anomalies.iter().map(|one| one.map(&whole).map(Arc::new));
+                let anomalies = anomalies.collect::<Result<_, _>>().ok()?;
+                Verdict::Violated(Findings { anomalies, total: *total, exact: false })
             }
-            Verdict::NotApplicable(Inapplicable::AmbiguousRead { read, first, second, total }) => {
-                let (read, first) = (whole.op(*read)?, whole.maybe(*first)?);
-                let second = whole.op(*second)?;
-                let why = Inapplicable::AmbiguousRead { read, first, second, total: *total };
-                Verdict::NotApplicable(why)
+            Verdict::NotApplicable(reason) => {
+                Verdict::NotApplicable(reason.clone().map(&whole).ok()?)
             }
             verdict => verdict.clone(),
         };

@@ -4,12 +4,16 @@
 //! A part of a history never looks worse than the whole, as long as nobody is missing who may have written
 //! what is read in it ([`HistoryPart`](isolario_model::HistoryPart) has the argument). So if the part violates the level,
 //! the history does, whatever the rest of it is; and if it does not, that says nothing.
+//!
+//! A longer suffix would often decide the same. But where a read saw what no transaction wrote, or what was
+//! settled long before, the suffix grows until it is the whole history: more than a limit of memory allows,
+//! and without one about three times the processor time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
-    Anomaly, Batch, BatchEntries, Edge, Evidence, History, Inapplicable, KeyId, Level, LevelResult,
-    Meta, NameTable, Op, OpId, OpKind, Reason, SinkError, TxnId, TxnSink, TxnStart, Value, ValueId,
+    Anomaly, Batch, BatchEntries, Evidence, History, Inapplicable, KeyId, Level, LevelResult, Meta,
+    NameTable, Op, OpId, OpKind, Reason, SinkError, TxnId, TxnSink, TxnStart, Value, ValueId,
     ValueRef, Verdict, VersionOrder,
 };
 
@@ -296,11 +300,7 @@ impl Suspects<'_> {
             _ => Vec::new(),
         };
         self.txns.extend(ops.into_iter().map(|op| self.history.op_txn(op)));
-        let mut open: Vec<&Edge> = match &anomaly.evidence {
-            Evidence::Cases { cycles } => cycles.iter().flatten().collect(),
-            other => other.edges().iter().collect(),
-        };
-        while let Some(edge) = open.pop() {
+        for edge in anomaly.evidence.walk() {
             self.txns.extend([edge.from, edge.to]);
             let from_initial = match &edge.reason {
                 Reason::Visible { reader, .. } => {
@@ -318,7 +318,6 @@ impl Suspects<'_> {
             if let Some(key) = edge.reason.key().filter(|_| from_initial) {
                 self.add_writers(key);
             }
-            open.extend(edge.reason.support());
         }
     }
 

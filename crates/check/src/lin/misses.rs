@@ -9,6 +9,9 @@
 //! calls had not finished by then. The initial version is written at no time, so that it cannot
 //! rise; and nothing follows the last version, unless a call of unknown outcome replaced it: which
 //! one matters to nobody else, and the one that started first can do it earliest.
+//!
+//! A search decides these histories, too, but a check then takes 1.1 to 1.3 times as long, loading
+//! included, and five times as long with a thousand clients on one key.
 
 use super::Placed;
 use super::calls::{Action, Call};

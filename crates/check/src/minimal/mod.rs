@@ -13,7 +13,6 @@ mod rests_on;
 mod whole;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use isolario_model::{Anomaly, Findings, History, HistoryPart, Level, OpId, Verdict};
@@ -93,8 +92,8 @@ fn of_one(
     search.run();
     *left = search.left;
     let whole = Whole { history, part: &part, ops: &ids };
-    let found: Option<Vec<Anomaly>> = search.found.iter().map(|a| whole.anomaly(a)).collect();
-    found.filter(|found| !found.is_empty())
+    let found: Result<Vec<Anomaly>, _> = search.found.iter().map(|a| a.map(&whole)).collect();
+    found.ok().filter(|found| !found.is_empty())
 }
 
 /// What a transaction writes of a key is one: without its last write, an earlier one would be a version
@@ -183,8 +182,8 @@ impl Minimal<'_> {
         let result = Checker::new(&history, self.options.clone()).check(self.level);
         let Verdict::Violated(findings) = result.verdict else { return false };
         let whole = Whole { history: self.history, ops: &ids, part: &history };
-        let told = |anomaly: &Arc<Anomaly>| whole.anomaly(anomaly);
-        let Some(found) = findings.anomalies.iter().map(told).collect() else { return false };
+        let found = findings.anomalies.iter().map(|anomaly| anomaly.map(&whole)).collect();
+        let Ok(found) = found else { return false };
         (self.ops, self.found) = (ids, found);
         true
     }

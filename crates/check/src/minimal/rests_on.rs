@@ -20,21 +20,9 @@ pub(super) fn is_intricate(anomaly: &Anomaly) -> bool {
     };
     match &anomaly.evidence {
         Evidence::Cases { .. } => true,
-        Evidence::Cycle { edges } => any_edge(edges, takes_more),
+        evidence @ Evidence::Cycle { .. } => evidence.walk().any(takes_more),
         _ => false,
     }
-}
-
-/// Whether an edge is such, or one that it rests on, at any depth.
-fn any_edge(edges: &[Edge], is_such: impl Fn(&Edge) -> bool) -> bool {
-    let mut waiting: Vec<&Edge> = edges.iter().collect();
-    while let Some(edge) = waiting.pop() {
-        if is_such(edge) {
-            return true;
-        }
-        waiting.extend(edge.reason.support());
-    }
-    false
 }
 
 /// What an argument names, and everyone who wrote what one of its reads saw.
@@ -57,9 +45,13 @@ impl<'h> RestsOn<'h> {
             written: FxHashSet::default(),
             seen: FxHashSet::default(),
         };
-        match &anomaly.evidence {
-            Evidence::Cases { cycles } => cycles.iter().for_each(|cycle| found.gather(cycle)),
-            evidence => found.gather(evidence.edges()),
+        for edge in anomaly.evidence.walk() {
+            found.txns.extend([edge.from, edge.to]);
+            if let Reason::AntiDependency { writer, .. } = edge.reason {
+                found.txns.insert(writer);
+            }
+            found.reads.extend(edge.reason.reads());
+            found.written.extend(edge.writes());
         }
         found.add_what_shows_outcomes();
         found.txns.extend(found.reads.iter().map(|read| history.op_txn(*read)));
@@ -153,42 +145,5 @@ impl<'h> RestsOn<'h> {
         };
         let last = elements.iter().map(|element| element.to_bits()).rfind(|word| !is_own(*word))?;
         Some((key, last))
-    }
-
-    /// What edges name, at any depth.
-    fn gather(&mut self, edges: &[Edge]) {
-        let mut waiting: Vec<&Edge> = edges.iter().collect();
-        while let Some(edge) = waiting.pop() {
-            self.txns.extend([edge.from, edge.to]);
-            match &edge.reason {
-                Reason::Read { read, .. } => self.reads.extend([*read]),
-                Reason::Overwrite { key, known } => {
-                    self.written.extend([(edge.from, *key), (edge.to, *key)]);
-                    self.reads.extend(shown_by(known));
-                }
-                Reason::AntiDependency { key, read, writer, known } => {
-                    self.txns.insert(*writer);
-                    self.reads.insert(*read);
-                    self.reads.extend(shown_by(known));
-                    self.written.extend([(*writer, *key), (edge.to, *key)]);
-                }
-                Reason::Visible { key, read, .. } => {
-                    self.reads.insert(*read);
-                    self.written.extend([(edge.from, *key), (edge.to, *key)]);
-                }
-                _ => {}
-            }
-            waiting.extend(edge.reason.support());
-        }
-    }
-}
-
-/// The read that shows an order of versions, if one does.
-fn shown_by(known: &VersionOrder) -> Option<OpId> {
-    match known {
-        VersionOrder::ReadModifyWrite { read }
-        | VersionOrder::List { read }
-        | VersionOrder::AppendedLater { read } => Some(*read),
-        _ => None,
     }
 }

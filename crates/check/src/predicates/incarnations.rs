@@ -74,17 +74,7 @@ impl Deleters {
     /// Whether evidence orders two versions of a key between which a delete may lie: then these are of
     /// different rows.
     fn may_part(&self, evidence: &Evidence) -> bool {
-        let mut waiting: Vec<&[Edge]> = match evidence {
-            Evidence::Cases { cycles } => cycles.iter().map(Vec::as_slice).collect(),
-            other => vec![other.edges()],
-        };
-        while let Some(edges) = waiting.pop() {
-            if edges.iter().any(|edge| self.may_part_versions(edge)) {
-                return true;
-            }
-            waiting.extend(edges.iter().map(|edge| edge.reason.support()));
-        }
-        false
+        evidence.walk().any(|edge| self.may_part_versions(edge))
     }
 
     fn may_part_versions(&self, Edge { from, to, reason }: &Edge) -> bool {

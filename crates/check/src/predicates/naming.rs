@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use isolario_model::{
     Anomaly, AnomalyKind, Edge, EvaluatedVersion, Evidence, History, KeyId, Level, LevelSet, Op,
-    OpId, Reason, TxnId, Verdict, VersionOrder,
+    OpId, Reason, TxnId, Verdict,
 };
 
 use super::candidates::Candidates;
@@ -128,27 +128,12 @@ impl Naming<'_, '_> {
     }
 }
 
-/// Whether an edge, or one that it rests on, is there because of a row that was met.
+/// Whether an edge, or one that it rests on, is there because of a row that was matched.
 fn rests_on_met(history: &History, edge: &Edge) -> bool {
-    let mut waiting = vec![edge];
-    while let Some(edge) = waiting.pop() {
-        waiting.extend(edge.reason.support());
-        let (key, read) = match &edge.reason {
-            Reason::Read { key, read, .. }
-            | Reason::AntiDependency { key, read, .. }
-            | Reason::Visible { key, read, .. } => (*key, Some(*read)),
-            Reason::Overwrite { key, .. } => (*key, None),
-            _ => continue,
-        };
-        let before = match edge.reason.known() {
-            Some(VersionOrder::ReadModifyWrite { read }) => Some(*read),
-            _ => None,
-        };
-        if read.into_iter().chain(before).any(|read| is_met(history, read, key)) {
-            return true;
-        }
-    }
-    false
+    Edge::walk([edge]).any(|edge| {
+        let is_met = |key| edge.reason.reads().any(|read| is_met(history, read, key));
+        edge.reason.key().is_some_and(is_met)
+    })
 }
 
 /// Whether an operation does not tell the version of a row that it met.

@@ -8,6 +8,11 @@
 //! the versions of a key fall into groups, each of which comes before the next whatever is chosen.
 //! Only pairs within a group may be open, and a node per group stands for all their edges.
 //!
+//! *What that is worth.* Segments decide most histories that have parts. Parts pay where the order that a
+//! history suggests is of no use, that is without times, and the level is weaker than the guess: prefix, of
+//! a store that gives no more, with groups of keys in use one after the other. There a search over all
+//! parts takes 1.2 to 2 times as long; elsewhere, as long.
+//!
 //! All edges that the source of a read may add lead to the reader or from it. One node per read
 //! ties the reader to its candidates, so that they are in one part: which of them it saw, and whether a
 //! transaction is there that some of them may have seen, is then asked in that part alone. Whatever

@@ -82,11 +82,16 @@ impl Everywhere {
     /// strongest level that is asked for.
     pub(super) fn find(weak: &Weak<'_>, wanted: &[AnomalyKind], relations: &[Relation]) -> Self {
         let mut collected = Collected::new(wanted, relations);
-        let all_by_steps = BySteps::new(weak, relations).collect(&mut collected);
+        let dependencies = weak.dependencies();
+        let by_steps = BySteps::new(weak, relations);
+        let all_by_steps =
+            collected.visit_readers(dependencies, |reader, all| by_steps.at_reader(reader, all));
         let order =
             weak.resolved.order.as_deref().filter(|_| collected.strongest() == Level::Causal);
-        let all_distant =
-            order.is_none_or(|order| Distant::new(weak, relations, order).collect(&mut collected));
+        let all_distant = order.is_none_or(|order| {
+            let mut distant = Distant::new(weak, relations, order);
+            collected.visit_readers(dependencies, |reader, all| distant.at_reader(reader, all))
+        });
         Everywhere { instances: collected.found, all_by_steps, all_distant }
     }
 }
@@ -118,7 +123,6 @@ struct BySteps<'a> {
     relations: &'a [Relation],
     /// Of each key, those that others of their session may follow.
     writers: Writers,
-    steps: usize,
 }
 
 impl<'a> BySteps<'a> {
@@ -130,25 +134,14 @@ impl<'a> BySteps<'a> {
             writes: weak.writes(),
             relations,
             writers: Writers::new(weak, is_followed),
-            steps: 0,
         }
     }
 
-    /// Collects them all, if there is time for that.
-    fn collect(&mut self, collected: &mut Collected<'_>) -> bool {
-        let Dependencies { history, reads, .. } = self.dependencies;
-        for reader in history.txns().filter(|txn| reads.is_kept(*txn)) {
-            self.at_reader(reader, collected);
-            if self.steps > BUDGET || collected.found.len() > LIMIT {
-                return false;
-            }
-        }
-        true
-    }
-
-    fn at_reader(&mut self, reader: TxnId, collected: &mut Collected<'_>) {
+    /// Collects the instances of one reader, and says how much was considered.
+    fn at_reader(&self, reader: TxnId, collected: &mut Collected<'_>) -> usize {
         let dependencies = self.dependencies;
         let sources = sources(dependencies, reader);
+        let mut steps = 0;
         for (after, read) in sources.iter().copied() {
             if !collected.may_close(after) {
                 continue;
@@ -158,7 +151,7 @@ impl<'a> BySteps<'a> {
             if dependencies.session_order {
                 self.in_session(reader, key, after, &sources, &mut missed);
             }
-            self.steps += sources.len() + missed.len();
+            steps += sources.len() + missed.len();
             for before in missed.into_iter().filter(|before| *before != after) {
                 let visible = Visibility::Causal;
                 let inference = Inference { before, after, reader, key, read, visible };
@@ -166,6 +159,7 @@ impl<'a> BySteps<'a> {
                 collected.add_by_steps(&inference, &ways);
             }
         }
+        steps
     }
 
     /// The writers of a key that the reader read from.
@@ -206,7 +200,6 @@ struct Distant<'a> {
     strongest: Option<&'a Relation>,
     writers: Writers,
     ancestors: Ancestors<'a>,
-    steps: usize,
 }
 
 impl<'a> Distant<'a> {
@@ -216,32 +209,20 @@ impl<'a> Distant<'a> {
             strongest: relations.last(),
             writers: Writers::new(weak, |_| true),
             ancestors: Ancestors::new(weak.dependencies(), places(order)),
-            steps: 0,
         }
     }
 
-    /// Collects them all, if there is time for that.
-    fn collect(&mut self, collected: &mut Collected<'_>) -> bool {
-        let Dependencies { history, reads, .. } = self.dependencies;
-        for reader in history.txns().filter(|txn| reads.is_kept(*txn)) {
-            self.at_reader(reader, collected);
-            let spent = self.steps + self.ancestors.edges_seen;
-            if spent > BUDGET || collected.found.len() > LIMIT {
-                return false;
-            }
-        }
-        true
-    }
-
-    fn at_reader(&mut self, reader: TxnId, collected: &mut Collected<'_>) {
+    /// Collects the instances of one reader, and says how much was considered.
+    fn at_reader(&mut self, reader: TxnId, collected: &mut Collected<'_>) -> usize {
         let dependencies = self.dependencies;
         let sources = sources(dependencies, reader);
+        let mut steps = 0;
         let mut open: Vec<Inference> = Vec::new();
         for (after, read) in
             sources.iter().copied().filter(|(after, _)| collected.may_close(*after))
         {
             let (key, visible) = (dependencies.history.op_keys()[read.index()], Visibility::Causal);
-            self.steps += self.writers.of(key).len();
+            steps += self.writers.of(key).len();
             for before in self.writers.of(key).iter().copied() {
                 let inference = Inference { before, after, reader, key, read, visible };
                 let closes = || self.strongest.is_some_and(|r| r.closes(after, before));
@@ -256,10 +237,11 @@ impl<'a> Distant<'a> {
             }
         }
         let places = open.iter().map(|inference| self.ancestors.place(inference.before));
-        let Some(first) = places.min() else { return };
-        self.ancestors.find(reader, first);
+        let Some(first) = places.min() else { return steps };
+        steps += self.ancestors.find(reader, first);
         open.retain(|inference| self.ancestors.contain(inference.before));
         open.into_iter().for_each(|inference| collected.add(inference));
+        steps
     }
 }
 
@@ -275,6 +257,21 @@ struct Collected<'a> {
 impl<'a> Collected<'a> {
     fn new(wanted: &'a [AnomalyKind], relations: &'a [Relation]) -> Self {
         Collected { wanted, relations, known: FxHashSet::default(), found: Vec::new() }
+    }
+
+    /// Visits the readers in order until the budget is spent or too many instances are kept; a visit
+    /// returns how much it considered. Whether all readers were visited.
+    fn visit_readers(
+        &mut self,
+        dependencies: &Dependencies<'_>,
+        mut visit: impl FnMut(TxnId, &mut Self) -> usize,
+    ) -> bool {
+        let Dependencies { history, reads, .. } = dependencies;
+        let mut steps = 0;
+        history.txns().filter(|txn| reads.is_kept(*txn)).all(|reader| {
+            steps += visit(reader, self);
+            steps <= BUDGET && self.found.len() <= LIMIT
+        })
     }
 
     /// The strongest level that is asked for.

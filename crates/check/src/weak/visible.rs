@@ -106,14 +106,13 @@ pub(super) struct Ancestors<'a> {
     visited: Vec<u32>,
     found: Vec<u32>,
     round: u32,
-    pub(super) edges_seen: usize,
 }
 
 impl<'a> Ancestors<'a> {
     pub(super) fn new(dependencies: &'a Dependencies<'a>, places: Vec<u32>) -> Self {
         let txns = places.len();
         let (visited, found) = (vec![0; txns], vec![0; txns]);
-        Ancestors { dependencies, places, visited, found, round: 0, edges_seen: 0 }
+        Ancestors { dependencies, places, visited, found, round: 0 }
     }
 
     /// The place of a transaction in the order of dependencies.
@@ -121,9 +120,10 @@ impl<'a> Ancestors<'a> {
         self.places[txn.index()]
     }
 
-    /// Finds those of a transaction, as far back as a place.
-    pub(super) fn find(&mut self, txn: TxnId, first_place: u32) {
+    /// Finds those of a transaction, as far back as a place. Returns the number of edges considered.
+    pub(super) fn find(&mut self, txn: TxnId, first_place: u32) -> usize {
         use crate::graph::InEdges;
+        let mut edges = 0;
         self.round += 1;
         let mut open: Vec<u32> = Vec::new();
         for before in self.dependencies.predecessors(txn.0) {
@@ -131,11 +131,12 @@ impl<'a> Ancestors<'a> {
         }
         while let Some(node) = open.pop() {
             for before in self.dependencies.predecessors(node) {
-                self.edges_seen += 1;
+                edges += 1;
                 self.found[before as usize] = self.round;
                 self.visit(before, first_place, &mut open);
             }
         }
+        edges
     }
 
     fn visit(&mut self, node: u32, first_place: u32, open: &mut Vec<u32>) {

@@ -247,8 +247,8 @@ impl Mending<'_> {
             return None;
         };
         let whole = Whole { history, part: &part, ops: &ops };
-        let told = findings.anomalies.iter().map(|anomaly| whole.anomaly(anomaly));
-        Some(Findings::new(told.collect::<Option<Vec<_>>>()?, false))
+        let anomalies = findings.anomalies.iter().map(|anomaly| anomaly.map(&whole));
+        Some(Findings::new(anomalies.collect::<Result<_, _>>().ok()?, false))
     }
 
     /// The order of those that count.
