@@ -1,4 +1,4 @@
-//! Which flags a command honours in which of its modes: one table, next to the definitions of the flags.
+//! The modes of each command, and the flags that each mode honours: one table.
 //!
 //! A flag that has no effect in the mode that a command line selects is refused before any work is done.
 //! The refusal, what the help says of a flag, and whether a history can be read piece by piece all follow
@@ -34,12 +34,12 @@ impl Modes {
     }
 }
 
-/// A mode that a flag selects, or that the only mode of a command is.
+/// A mode that a flag selects, or the only mode of a command.
 struct Mode {
     mode: Modes,
-    /// What follows "has no effect".
-    place: &'static str,
-    /// What to do instead.
+    /// The end of the message "--flag has no effect …".
+    context: &'static str,
+    /// The remedy.
     hint: &'static str,
 }
 
@@ -86,11 +86,11 @@ const MAN: Modes = bit(29);
 const GEN: Modes = bit(30);
 const RUN: Modes = bit(31);
 const CHECK: Modes = bit(32);
-/// What a proof rests on is stated: its history has to be loaded.
+/// A proof that rests on stated orders, assumptions or matches: its history has to be loaded.
 const STATED: Modes = bit(33);
 
 const REGISTERS: Modes = MINI.and(GENERAL).and(APPEND).and(LWT);
-/// Workloads whose keys and operations flags describe.
+/// Workloads with flags for their keys and operations.
 const SHAPED: Modes = REGISTERS.and(PREDICATE);
 const KEYED: Modes = SHAPED.and(APPLICATION);
 const SEVERAL: Modes = HOST.and(REPEAT);
@@ -226,73 +226,73 @@ fn of_kind(kind: Kind) -> Modes {
 const MODES: &[Mode] = &[
     Mode {
         mode: HUNT,
-        place: "with --hunt",
+        context: "with --hunt",
         hint: "omit it: a hunt varies the workload, and starts many runs on its own",
     },
     Mode {
         mode: CRASH,
-        place: "with --crash",
+        context: "with --crash",
         hint: "omit it: the process that has the store open is killed at full speed",
     },
     Mode {
         mode: AIM,
-        place: "with --aim",
+        context: "with --aim",
         hint: "omit it, or --aim: an aim determines keys and operations",
     },
     Mode {
         mode: HOST,
-        place: "with --host",
+        context: "with --host",
         hint: "omit it: one of several hosts only records its part, and `isolario check --join` \
                checks all parts",
     },
-    Mode { mode: REPEAT, place: "with --repeat", hint: "omit it, or --repeat" },
+    Mode { mode: REPEAT, context: "with --repeat", hint: "omit it, or --repeat" },
     Mode {
         mode: PATTERNS,
-        place: "with --pattern",
-        hint: "omit it, or check levels: --level in place of --pattern",
+        context: "with --pattern",
+        hint: "omit it, or check levels: replace --pattern by --level",
     },
     Mode {
         mode: FOLLOW,
-        place: "with --follow",
+        context: "with --follow",
         hint: "omit it, or check the complete history without --follow",
     },
     Mode {
         mode: SPILL,
-        place: "with --spill",
+        context: "with --spill",
         hint: "omit it, or check the complete history without --spill",
     },
-    Mode { mode: JOIN, place: "with --join", hint: "join the parts with --joined first" },
+    Mode { mode: JOIN, context: "with --join", hint: "join the parts with --joined first" },
     Mode {
         mode: PROMISED,
-        place: "with --serialization-order",
+        context: "with --serialization-order",
         hint: "omit it, or --serialization-order",
     },
     Mode {
         mode: STATED,
-        place: "with --version-order, --assume or --matches",
+        context: "with --version-order, --assume or --matches",
         hint: "omit it: the history is loaded as a whole",
     },
     Mode {
         mode: SHRINK_SQL,
-        place: "on a run of the sql workload",
+        context: "on a run of the sql workload",
         hint: "its findings are run again, and the scripts go to the run directory",
     },
     Mode {
         mode: SHRINK,
-        place: "on a history",
+        context: "on a history",
         hint: "--db only applies to run directories of the sql workload; `isolario convert` writes \
                the result in other formats",
     },
     Mode {
         mode: CONVERT,
-        place: "on `isolario convert`",
+        context: "on `isolario convert`",
         hint: "omit it; --to jsonl writes the history as JSON",
     },
-    Mode { mode: EXPLAIN, place: "on `isolario explain`", hint: OMIT },
-    Mode { mode: LIST_LEVELS, place: "on `isolario levels`", hint: OMIT },
-    Mode { mode: COMPLETIONS, place: "on `isolario completions`", hint: OMIT },
-    Mode { mode: MAN, place: "on `isolario man`", hint: OMIT },
-    Mode { mode: GEN, place: "on `isolario gen`", hint: OMIT },
+    Mode { mode: EXPLAIN, context: "on `isolario explain`", hint: OMIT },
+    Mode { mode: LIST_LEVELS, context: "on `isolario levels`", hint: OMIT },
+    Mode { mode: COMPLETIONS, context: "on `isolario completions`", hint: OMIT },
+    Mode { mode: MAN, context: "on `isolario man`", hint: OMIT },
+    Mode { mode: GEN, context: "on `isolario gen`", hint: OMIT },
 ];
 
 const OMIT: &str = "omit it: the command has nothing that it could change";
@@ -395,9 +395,8 @@ pub(crate) fn refuse_idle(root: &Command, matches: &ArgMatches) -> Result<(), Fa
             (None, short) => short.map(|short| format!("-{short}")).unwrap_or_default(),
         };
         if let Some(mode) = MODES.iter().find(|mode| idle(&mode.mode)) {
-            return Err(
-                Failure::new(format!("{typed} has no effect {}", mode.place)).with_hint(mode.hint)
-            );
+            return Err(Failure::new(format!("{typed} has no effect {}", mode.context))
+                .with_hint(mode.hint));
         }
         if let Some((_, workload)) = workloads().find(|(mode, _)| idle(mode)) {
             let named = matches.get_one::<String>("workload").map_or(workload, String::as_str);
@@ -441,13 +440,13 @@ fn below(command: Command, name: &str) -> Command {
         .into_iter()
         .fold(command, |command, one| command.mut_subcommand(one, |command| below(command, name)));
     command.mut_args(|flag| {
-        let words = in_words(name, honouring(name, flag.get_id().as_str()));
+        let restriction = restriction(name, honouring(name, flag.get_id().as_str()));
         let help = flag.get_help().map(ToString::to_string);
-        match (words, help) {
-            (Some(words), Some(help)) if !flag.is_positional() => {
+        match (restriction, help) {
+            (Some(restriction), Some(help)) if !flag.is_positional() => {
                 let at = help.find(" [default").unwrap_or(help.len());
                 let (text, default) = help.split_at(at);
-                flag.help(format!("{text} ({words}){default}"))
+                flag.help(format!("{text} ({restriction}){default}"))
             }
             _ => flag,
         }
@@ -456,7 +455,7 @@ fn below(command: Command, name: &str) -> Command {
 
 /// The modes of a command that honour a flag, where not all of them do: workloads by their names, the
 /// flags that exclude it.
-fn in_words(command: &str, honouring: Modes) -> Option<String> {
+fn restriction(command: &str, honouring: Modes) -> Option<String> {
     let all = match command {
         "run" => ANY_RUN,
         "gen" => KEYED,
@@ -488,9 +487,9 @@ fn in_words(command: &str, honouring: Modes) -> Option<String> {
         .iter()
         .filter(is_excluded)
         .filter(|mode| mode.mode != CRASH || honouring.has(HUNT))
-        .filter_map(|mode| mode.place.strip_prefix("with "))
+        .filter_map(|mode| mode.context.strip_prefix("with "))
         .collect();
     let flags = (!flags.is_empty()).then(|| format!("not with {}", flags.join(", ")));
-    let words: Vec<_> = workloads.into_iter().chain(flags).collect();
-    (!words.is_empty()).then(|| words.join("; "))
+    let parts: Vec<_> = workloads.into_iter().chain(flags).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }

@@ -19,7 +19,7 @@ use modes::{MODES, Mode};
 use scene::Scene;
 use values::{Effect, FORMS, Trial, trials};
 
-/// What came of giving a flag to a command in a mode.
+/// Result of giving a flag to a command in a mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Honoured,
@@ -69,7 +69,7 @@ fn a_form_that_a_command_does_not_have_is_refused() {
     }
 }
 
-/// Gives a flag to a command, and says what came of it; or how it was ignored.
+/// Gives a flag to a command. The error describes how the flag was ignored.
 fn answer(scene: &Scene, mode: &Mode, flag: &str) -> Result<Answer, String> {
     let all = trials(mode, flag);
     if all.is_empty() {
@@ -87,14 +87,14 @@ fn answer(scene: &Scene, mode: &Mode, flag: &str) -> Result<Answer, String> {
 
 fn tried(scene: &Scene, mode: &Mode, flag: &str, trial: &Trial) -> Result<Answer, String> {
     let (plain, given) = (mode.arguments(trial, &[]), mode.arguments(trial, trial.given));
-    let shown = || given.join(" ");
+    let command_line = || given.join(" ");
     let repeatable = trial.repeatable.unwrap_or(mode.repeatable);
     if let Effect::Threads(least) = trial.effect {
         let outcome = scene.run(&given, repeatable);
         return match outcome.refuses(flag) {
             true => Ok(Answer::Refused),
             false if scene.starts_threads(&given, least) => Ok(Answer::Honoured),
-            false => Err(format!("`{}` starts fewer than {least} threads", shown())),
+            false => Err(format!("`{}` starts fewer than {least} threads", command_line())),
         };
     }
     let outcome = scene.run(&given, repeatable);
@@ -102,7 +102,7 @@ fn tried(scene: &Scene, mode: &Mode, flag: &str, trial: &Trial) -> Result<Answer
     if outcome.refuses(flag) || outcome.is_refused() {
         return Ok(Answer::Refused);
     }
-    let is_shown = match trial.effect {
+    let has_effect = match trial.effect {
         Effect::Reason(_) => return Ok(Answer::Explained),
         Effect::Threads(_) => false,
         Effect::Differs => {
@@ -111,14 +111,14 @@ fn tried(scene: &Scene, mode: &Mode, flag: &str, trial: &Trial) -> Result<Answer
             outcome != plain && (outcome.code != 2 || plain.code == 2)
         }
         Effect::Fails(message) => outcome.code == 2 && outcome.says(message),
-        Effect::Says(words) => outcome.says(words),
+        Effect::Says(text) => outcome.says(text),
         Effect::AtLeast(field, least) => outcome.number(field).is_some_and(|n| n >= least),
         Effect::AtMost(field, most) => outcome.number(field).is_some_and(|n| n <= most),
         Effect::Is(field, value) => outcome.number(field) == Some(value),
     };
-    match is_shown {
+    match has_effect {
         true => Ok(Answer::Honoured),
-        false => Err(format!("`{}` is as without it (code {})", shown(), outcome.code)),
+        false => Err(format!("`{}` is as without it (code {})", command_line(), outcome.code)),
     }
 }
 

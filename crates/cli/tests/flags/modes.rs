@@ -9,8 +9,8 @@ pub(crate) struct Mode {
     /// The command and what is special.
     pub(crate) name: &'static str,
     pub(crate) command: &'static [&'static str],
-    /// Arguments without which it would be another mode, or could not be repeated. `HISTORY` stands for
-    /// the history of a trial, `LEVEL` for its levels.
+    /// Arguments without which it would be another mode, or could not be repeated. Words in capitals
+    /// are replaced by the values of a trial.
     base: &'static [&'static str],
     pub(crate) repeatable: Repeatable,
 }
@@ -151,27 +151,27 @@ pub(crate) const MODES: &[Mode] = &[
 impl Mode {
     /// The command line with a flag, which replaces the one of that name in the base.
     pub(crate) fn arguments<'a>(&self, trial: &'a Trial, given: &[&'a str]) -> Vec<&'a str> {
-        let replaced = |word: &str| given.contains(&word) || trial.with.contains(&word);
-        let mut words: Vec<&str> = self.command.to_vec();
-        words.extend(trial.with);
-        words.extend(given);
+        let replaced = |flag: &str| given.contains(&flag) || trial.with.contains(&flag);
+        let mut arguments: Vec<&str> = self.command.to_vec();
+        arguments.extend(trial.with);
+        arguments.extend(given);
         let mut base = self.base.iter().peekable();
-        while let Some(word) = base.next() {
-            if word.starts_with("--") && replaced(word) {
+        while let Some(argument) = base.next() {
+            if argument.starts_with("--") && replaced(argument) {
                 // The value goes with it.
                 base.next_if(|next| !next.starts_with("--"));
                 continue;
             }
-            words.push(match *word {
+            arguments.push(match *argument {
                 "HISTORY" => trial.history,
                 "LEVEL" => trial.level,
                 "SERIAL" => trial.serial,
                 "PROOF" => trial.proof,
                 "TARGET" => trial.target,
-                word => word,
+                argument => argument,
             });
         }
-        words
+        arguments
     }
 
     /// Its name without that of the command.

@@ -1,4 +1,4 @@
-//! What a command did, without what differs from run to run.
+//! The outcome of a command, without times and whatever else differs from run to run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ pub(crate) struct Outcome {
     pub(crate) err: String,
     /// The new and changed files, by name.
     pub(crate) files: BTreeMap<String, String>,
-    /// What is not compared as a whole.
+    /// The parts that are not compared as a whole.
     pub(crate) record: Record,
 }
 
@@ -40,7 +40,7 @@ impl PartialEq for Record {
     }
 }
 
-/// How much of an outcome is the same in two runs of one command.
+/// The part of an outcome that is the same in two runs of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Repeatable {
     /// Everything but times.
@@ -82,23 +82,23 @@ impl Outcome {
                     continue;
                 }
             }
-            let shown = match repeatable {
+            let masked_text = match repeatable {
                 Repeatable::Everything => described(directory, &name, &content),
                 Repeatable::Words | Repeatable::Shape => String::new(),
             };
-            files.insert(name, shown);
+            files.insert(name, masked_text);
         }
         // A process that was killed by a signal has no code.
         let code = output.status.code().unwrap_or(-1);
         Outcome { code, out: text(&output.stdout), err: text(&output.stderr), files, record }
     }
 
-    /// Whether the command printed some words.
-    pub(crate) fn says(&self, words: &str) -> bool {
-        self.record.out.contains(words) || self.record.err.contains(words)
+    /// Whether the command printed this.
+    pub(crate) fn says(&self, text: &str) -> bool {
+        self.record.out.contains(text) || self.record.err.contains(text)
     }
 
-    /// Whether a flag on the command line has no effect beside the others.
+    /// Whether a flag on the command line has no effect together with the others.
     pub(crate) fn is_refused(&self) -> bool {
         let first = self.record.err.lines().next().unwrap_or_default();
         self.code == 2 && first.starts_with("error: -") && first.contains(" has no effect ")
@@ -145,7 +145,7 @@ fn shape(text: &str) -> String {
     format!("{is:?} {phase:?}")
 }
 
-/// What a run was asked for, as its record says.
+/// The requested settings in the record of a run.
 fn asked(record: &Value) -> String {
     let fields = ["urls", "isolation", "seed", "asked", "workload"];
     format!("{:?} {}", fields.map(|field| record[field].to_string()), record["whitebox"].is_null())
@@ -169,7 +169,7 @@ pub(crate) fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// What a file says.
+/// Comparable content of a file.
 fn described(directory: &Path, name: &str, content: &[u8]) -> String {
     let end = name.rsplit('.').next().unwrap_or_default();
     let is_of_run = name.contains('/');
@@ -211,7 +211,7 @@ fn rows(path: &Path) -> String {
     tables.unwrap_or_default().iter().map(count).collect()
 }
 
-/// Keys of JSON whose values are times, sizes in memory, or repeat the flags.
+/// Keys of JSON with times, sizes in memory, or copies of flags as values.
 const MASKED: [&str; 17] = [
     "began_unix_s",
     "check_ms",
@@ -268,7 +268,7 @@ const TIMES: [&str; 5] = ["ms", "s", "us", "µs", "ns"];
 
 /// A line in which numbers with a unit of time or memory, and dates, are masked.
 fn without_times(line: &str) -> String {
-    let mut shown = String::new();
+    let mut masked_text = String::new();
     let mut rest = line;
     while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
         let (before, from) = rest.split_at(at);
@@ -282,8 +282,8 @@ fn without_times(line: &str) -> String {
         };
         let is_date = from[..number].matches(['-', ':']).count() >= 2;
         let is_measured = UNITS.iter().any(|unit| follows(unit)) || is_date;
-        shown += before;
-        shown += if is_measured { "#" } else { &from[..number] };
+        masked_text += before;
+        masked_text += if is_measured { "#" } else { &from[..number] };
         // The unit depends on the time.
         let unit = TIMES.iter().find(|unit| is_measured && follows(unit));
         rest = match unit {
@@ -291,9 +291,9 @@ fn without_times(line: &str) -> String {
             None => after,
         };
     }
-    shown += rest;
+    masked_text += rest;
     // The times of transactions in text: `T1 [0, 1]:`.
-    let mut parts = shown.split(" [");
+    let mut parts = masked_text.split(" [");
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         match part.split_once(']') {
@@ -315,14 +315,15 @@ fn is_of_numbers(text: &str) -> bool {
 
 /// Text with every run of digits replaced.
 fn without_numbers(text: &str) -> String {
-    let mut shown = String::new();
+    let mut masked_text = String::new();
     for c in text.chars() {
-        let is_number = c.is_ascii_digit() || (matches!(c, ',' | '.') && shown.ends_with('#'));
+        let is_number =
+            c.is_ascii_digit() || (matches!(c, ',' | '.') && masked_text.ends_with('#'));
         match is_number {
-            true if shown.ends_with('#') => {}
-            true => shown.push('#'),
-            false => shown.push(c),
+            true if masked_text.ends_with('#') => {}
+            true => masked_text.push('#'),
+            false => masked_text.push(c),
         }
     }
-    shown
+    masked_text
 }

@@ -1,4 +1,4 @@
-//! A directory with what the commands work on.
+//! A directory with the files that commands work on.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -135,7 +135,7 @@ impl Scene {
             ("matches.jsonl", MATCHES),
             ("two.probe", SCRIPT),
             ("templates/one.sql", TEMPLATE),
-            // A file whose name says nothing of its format.
+            // A name without an extension.
             ("history", HISTORY),
         ];
         let files =
@@ -255,8 +255,8 @@ impl Scene {
 
     /// The outcome of a command without a flag, which must be the same each time.
     pub(crate) fn base(&self, args: &[&str], repeatable: Repeatable) -> Result<Outcome, String> {
-        let words = args.iter().map(|word| (*word).to_owned()).collect();
-        let key: (Vec<String>, Repeatable) = (words, repeatable);
+        let owned = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let key: (Vec<String>, Repeatable) = (owned, repeatable);
         if let Some(known) = self.known.borrow().get(&key) {
             return Ok(known.clone());
         }
@@ -287,7 +287,7 @@ impl Scene {
     }
 }
 
-/// How long a command may take that works on a few transactions.
+/// Time limit for a command on a few transactions.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs a command to its end, which must come.

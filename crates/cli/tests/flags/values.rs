@@ -1,4 +1,4 @@
-//! The values that flags are given, and what shows that they have an effect.
+//! The values that flags are given, and the evidence of their effect.
 
 use crate::modes::{Mode, WRONG};
 use crate::outcome::Repeatable;
@@ -6,23 +6,23 @@ use crate::outcome::Repeatable;
 /// One way to give a flag.
 #[derive(Debug)]
 pub(crate) struct Trial {
-    /// The commands, or modes, that it is for; all where there are none.
+    /// The commands or modes of the trial; empty for all.
     of: &'static [&'static str],
     /// The flag with its value.
     pub(crate) given: &'static [&'static str],
-    /// What is given in both cases, with and without the flag.
+    /// Further arguments, given with and without the flag.
     pub(crate) with: &'static [&'static str],
     pub(crate) history: &'static str,
     pub(crate) level: &'static str,
     pub(crate) serial: &'static str,
     pub(crate) proof: &'static str,
     pub(crate) target: &'static str,
-    /// Where less can be repeated than in the mode.
+    /// Overrides the repeatable part of the mode.
     pub(crate) repeatable: Option<Repeatable>,
     pub(crate) effect: Effect,
 }
 
-/// What shows that a flag is honoured.
+/// Evidence that a flag is honoured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Effect {
     /// The outcome differs from that without the flag.
@@ -40,7 +40,9 @@ pub(crate) enum Effect {
     /// The process has at least this many threads.
     Threads(usize),
     /// Nothing that a test could rely on: it takes load, or time, or there is nothing to leave out.
-    Reason(#[expect(dead_code, reason = "it is for those who read the table")] &'static str),
+    Reason(
+        #[expect(dead_code, reason = "it explains the row to a reader of the table")] &'static str,
+    ),
 }
 
 const fn given(given: &'static [&'static str]) -> Trial {
@@ -95,8 +97,8 @@ impl Trial {
         self.shows(Effect::Fails(message))
     }
 
-    const fn says(self, words: &'static str) -> Trial {
-        self.shows(Effect::Says(words))
+    const fn says(self, text: &'static str) -> Trial {
+        self.shows(Effect::Says(text))
     }
 
     const fn shows(self, effect: Effect) -> Trial {
@@ -149,7 +151,9 @@ const TRIALS: &[Trial] = &[
     given(&["--follow", "--until-idle", "0s"]).of(&["check follow"]).because(OWN),
     given(&["--follow", "--until-idle", "0s"]).of(&["check"]).in_history("fine.jsonl"),
     given(&["--follow"]).of(&["check open"]).fails("--follow needs --level"),
-    given(&["--until-idle", "0s"]).of(&["check follow"]).because(OWN),
+    given(&["--until-idle", "0s"])
+        .of(&["check follow"])
+        .because("without it, following does not end"),
     given(&["--until-idle", "0s"]).of(&["check"]),
     given(&["--spill", "templates"]).of(&["check spill"]).because(OWN),
     given(&["--spill", "."])
@@ -197,7 +201,7 @@ const TRIALS: &[Trial] = &[
     given(&["--serialization-order", "serial"])
         .of(&["check join"])
         .in_history("fine.jsonl")
-        .fails("has no place in the promised order"),
+        .fails("in the promised order"),
     given(&["--matches", "sqlite"]).of(&["check"]).in_history("matches.jsonl"),
     given(&["--no-minimize"]).of(&["check"]),
     given(&["--no-minimize"]).of(&["check"]).with(&["--bug-report", "r.md"]),
@@ -308,7 +312,11 @@ const TRIALS: &[Trial] = &[
         .because("SQLite keeps what it committed, without power too"),
     given(&["--disk", "."]).of(&["run"]).fails("--disk only applies to"),
     given(&["--repeat", "3"]).of(&["run"]),
-    given(&["--hunt", "100ms"]).of(&["run hunt", "run crash"]).because(OWN),
+    given(&["--hunt", "50ms"])
+        .of(&["run hunt"])
+        .with(&["--db", "sim:ser"])
+        .says("Nothing was found after"),
+    given(&["--hunt", "100ms"]).of(&["run crash"]).because(OWN),
     given(&["--hunt", "100ms"]).of(&["run"]),
     given(&["--crash"]).of(&["run crash"]).because(OWN),
     given(&["--crash"]).of(&["run hunt"]).fails("no way to resume the run of a killed process"),
@@ -342,12 +350,6 @@ const TRIALS: &[Trial] = &[
     given(&["-o", "g.iso"]).of(&["gen history"]),
     given(&["--version-order-out", "orders"]).of(&["gen history"]),
     given(&["--version-order-ratio", "0.5"]).of(&["gen history"]).with(&[
-        "--version-order-out",
-        "orders",
-        "--keys",
-        "4",
-    ]),
-    given(&["--version-order-ratio", "0.5"]).of(&["gen history application"]).with(&[
         "--version-order-out",
         "orders",
         "--txns",
