@@ -34,7 +34,6 @@ pub(super) struct Lockstep {
     credit: Credit,
     state: Mutex<State>,
     changed: Condvar,
-    begun: Instant,
 }
 
 struct State {
@@ -51,6 +50,7 @@ struct State {
     /// Number of those that wait for the slowest one.
     ahead: usize,
     commits: u64,
+    first_commit: Option<Instant>,
     /// The number of commits at which a slow transaction goes on.
     wake_at: u64,
     /// Number of times that all sessions waited.
@@ -68,6 +68,7 @@ impl Lockstep {
             waiting: 0,
             ahead: 0,
             commits: 0,
+            first_commit: None,
             wake_at: u64::MAX,
             standstills: 0,
         };
@@ -77,7 +78,6 @@ impl Lockstep {
             credit: Credit::new(first, most),
             state: Mutex::new(state),
             changed: Condvar::new(),
-            begun: Instant::now(),
         }
     }
 
@@ -145,11 +145,14 @@ impl Lockstep {
         }
     }
 
-    /// The time without a commit after which it is of no use to wait for one.
-    fn quiet(&self) -> Duration {
-        let commits = u32::try_from(self.state().commits).unwrap_or(u32::MAX).max(1);
+    /// The time without a commit after which it is of no use to wait for one, once enough have committed to
+    /// know how long they take.
+    fn quiet(&self) -> Option<Duration> {
+        let state = self.state();
+        let elapsed = state.first_commit.filter(|_| state.commits > LETS_COMMIT)?.elapsed();
+        let commits = u32::try_from(state.commits).unwrap_or(u32::MAX);
         let [least, most] = QUIET_LIMITS;
-        (self.begun.elapsed() / commits * QUIET).clamp(least, most)
+        Some((elapsed / commits * QUIET).clamp(least, most))
     }
 
     /// Waits until this many transactions have committed, which are of other sessions, or until it is of no
@@ -243,8 +246,11 @@ impl Stepper<'_> {
 
     /// Called after each operation: lets others commit if this is the point.
     pub(super) fn done(&self, op: usize) {
-        if self.waits_after == Some(op) && self.lockstep.credit.is_left() {
-            self.lockstep.let_others_commit(LETS_COMMIT, FOR_COMMITS, self.lockstep.quiet());
+        if self.waits_after == Some(op)
+            && self.lockstep.credit.is_left()
+            && let Some(quiet) = self.lockstep.quiet()
+        {
+            self.lockstep.let_others_commit(LETS_COMMIT, FOR_COMMITS, quiet);
         }
     }
 
@@ -253,6 +259,7 @@ impl Stepper<'_> {
         if self.lockstep.credit.is_left() {
             let mut state = self.lockstep.state();
             state.commits += 1;
+            state.first_commit.get_or_insert_with(Instant::now);
             if state.commits >= state.wake_at {
                 state.wake_at = u64::MAX;
                 self.lockstep.changed.notify_all();
@@ -376,6 +383,9 @@ mod tests {
         assert_eq!(members[1].waits_after, None);
         members[1].set_slow(Some(&[write, read, read]));
         assert_eq!(members[1].waits_after, Some(1));
+        assert_eq!(lockstep.quiet(), None);
+        (0..=LETS_COMMIT).for_each(|_| members[0].committed());
+        assert!(lockstep.quiet().is_some());
         for _ in 0..FAILURES[0] {
             lockstep.let_others_commit(20, LONG, SHORT);
         }
