@@ -170,7 +170,7 @@ fn table(answers: &BTreeMap<(String, &'static str), Answer>) -> String {
         for (flag, _) in answers.keys().filter(|(_, mode)| *mode == name) {
             let with = |wanted| {
                 let is = |mode: &&Mode| answers.get(&(flag.clone(), mode.name)) == Some(&wanted);
-                let names = modes().filter(is).map(|mode| mode.short());
+                let names = modes().filter(is).map(Mode::short);
                 names.collect::<Vec<_>>().join(" ")
             };
             let (honoured, explained) = (with(Answer::Honoured), with(Answer::Explained));

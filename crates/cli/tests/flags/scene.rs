@@ -298,12 +298,12 @@ fn finished(mut command: Command, args: &[&str]) -> Output {
     thread::scope(|scope| {
         scope.spawn(move || {
             if is_done.recv_timeout(PATIENCE).is_err() {
-                eprintln!("`{}` does not end", args.join(" "));
                 let _ = Command::new("kill").args(["-KILL", &pid]).status();
             }
         });
         let output = child.wait_with_output().unwrap();
         let _ = done.send(());
+        assert!(output.status.code().is_some(), "`{}` does not end", args.join(" "));
         output
     })
 }
