@@ -99,22 +99,22 @@ impl Question<'_> {
 }
 
 /// Dependencies between transactions, as a graph.
-pub(super) struct Graph {
+pub(super) struct CertificateGraph {
     waits: Rows<u32>,
     /// Anti-dependencies, where a transaction is two nodes.
     overtaken: Option<Rows<u32>>,
 }
 
-impl Graph {
+impl CertificateGraph {
     pub(super) fn new(
         txns: usize,
         waits: &[(TxnId, TxnId)],
         overtaken: Option<&[(TxnId, TxnId)]>,
-    ) -> Graph {
+    ) -> CertificateGraph {
         let rows = |edges: &[(TxnId, TxnId)]| {
             Rows::group(txns, edges.iter().map(|(before, after)| (after.0, before.0)))
         };
-        Graph { waits: rows(waits), overtaken: overtaken.map(rows) }
+        CertificateGraph { waits: rows(waits), overtaken: overtaken.map(rows) }
     }
 
     fn split(&self) -> Option<Split<'_, Rows<u32>, Rows<u32>>> {
@@ -122,7 +122,7 @@ impl Graph {
     }
 }
 
-impl InEdges for Graph {
+impl InEdges for CertificateGraph {
     fn node_count(&self) -> usize {
         self.split().map_or_else(|| self.waits.node_count(), |split| split.node_count())
     }
@@ -136,7 +136,7 @@ impl InEdges for Graph {
     }
 }
 
-impl Moments for Graph {
+impl Moments for CertificateGraph {
     fn begins(&self, node: u32) -> Option<TxnId> {
         self.split().map_or(Some(TxnId(node)), |split| split.begins(node))
     }
@@ -155,7 +155,7 @@ enum Found {
     /// An order in which all dependencies lead forward.
     Order(Vec<u32>),
     /// There is none: these dependencies have a cycle.
-    Cycle(Graph, Vec<PredicateEdge>),
+    Cycle(CertificateGraph, Vec<PredicateEdge>),
 }
 
 impl Certificate<'_> {
@@ -247,8 +247,11 @@ impl Certificate<'_> {
         }
         let mut guess = question.nodes(self.guess.commits.clone());
         loop {
-            let graph =
-                Graph::new(self.history.txn_count(), &waits, is_split.then_some(&overtaken));
+            let graph = CertificateGraph::new(
+                self.history.txn_count(),
+                &waits,
+                is_split.then_some(&overtaken),
+            );
             let Some(order) = self.topological(question, &graph, guess) else {
                 return Ok(Found::Cycle(graph, found));
             };
@@ -269,7 +272,7 @@ impl Certificate<'_> {
     fn topological(
         &self,
         question: Question<'_>,
-        graph: &Graph,
+        graph: &CertificateGraph,
         guess: Vec<u32>,
     ) -> Option<Vec<u32>> {
         if !question.by_snapshots && !question.in_time {
@@ -325,7 +328,7 @@ impl Certificate<'_> {
         let mut found = self.reads_within(without_anti, &positions, &order, &pairs)?;
         let mut edges = self.item_dependencies(question);
         edges.extend(found.iter().map(|edge| (edge.from, edge.to)));
-        let graph = Graph::new(self.history.txn_count(), &edges, None);
+        let graph = CertificateGraph::new(self.history.txn_count(), &edges, None);
         let back = leading_back(&graph, &order, pairs.into_iter());
         if !back.is_empty() {
             edges.extend(missed.iter().map(|edge| (edge.from, edge.to)));

@@ -56,7 +56,8 @@ impl Serial {
     pub(crate) fn find(history: &History, options: &CheckOptions) -> Option<Serial> {
         let outcomes = Outcomes::of(history)?;
         let order = outcomes.put_in_place(suggested_order(history)?, history)?;
-        let replay = Replay { history, outcomes: &outcomes, session_order: options.session_order };
+        let replay =
+            ReplayInput { history, outcomes: &outcomes, session_order: options.session_order };
         // Where a history is not serializable, that mostly shows soon.
         if order.len() > BEGINNING {
             mended(order[..BEGINNING].to_vec(), replay)?;
@@ -94,20 +95,20 @@ pub(crate) fn may_find(history: &History, options: &CheckOptions) -> bool {
 
 /// What is executed.
 #[derive(Clone, Copy)]
-struct Replay<'a> {
+struct ReplayInput<'a> {
     history: &'a History,
     outcomes: &'a Outcomes,
     session_order: bool,
 }
 
-impl Replay<'_> {
+impl ReplayInput<'_> {
     fn has_committed(&self, txn: TxnId) -> bool {
         self.outcomes.has_committed(self.history, txn)
     }
 }
 
 /// An order of transactions, mended until nothing contradicts it, and what came of replaying it.
-fn mended(mut order: Vec<u32>, replay: Replay<'_>) -> Option<(Vec<u32>, Sweep)> {
+fn mended(mut order: Vec<u32>, replay: ReplayInput<'_>) -> Option<(Vec<u32>, Sweep)> {
     let mut stubborn: Option<Vec<Range<usize>>> = None;
     for _ in 0..ROUNDS {
         let places = stubborn.as_deref().unwrap_or_default();

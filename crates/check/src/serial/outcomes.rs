@@ -34,7 +34,7 @@ impl Outcomes {
         if !history.txns().any(|txn| is_unknown(&txn)) {
             return Some(Outcomes::default());
         }
-        let written = Written::by(history, history.txns().filter(is_unknown))?;
+        let written = UnknownWrites::by(history, history.txns().filter(is_unknown))?;
         let of_committed = |txn: usize| {
             let txn = TxnId::at(txn);
             let is_committed = history.outcome(txn) == Outcome::Committed;
@@ -136,14 +136,14 @@ fn usual_duration(history: &History) -> Option<i64> {
 }
 
 /// The last writes of some transactions, by key and value.
-struct Written {
+struct UnknownWrites {
     writers: FxHashMap<(KeyId, u64), TxnId>,
     /// A bit per hash value of a write.
     filter: Vec<u64>,
 }
 
-impl Written {
-    fn by(history: &History, txns: impl Iterator<Item = TxnId>) -> Option<Written> {
+impl UnknownWrites {
+    fn by(history: &History, txns: impl Iterator<Item = TxnId>) -> Option<UnknownWrites> {
         let mut writers = FxHashMap::default();
         for txn in txns {
             let writes = || history.op_range(txn).filter(|op| is(history, *op, OpKind::Write));
@@ -161,7 +161,7 @@ impl Written {
             let (word, bit) = slot(filter.len(), *version);
             filter[word] |= bit;
         }
-        Some(Written { writers, filter })
+        Some(UnknownWrites { writers, filter })
     }
 
     /// The writers from which a transaction read, each with it.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use isolario_model::{DistinctnessCheck, History, KeyId, OpKind, Outcome, SessionId, TxnId};
 use rustc_hash::FxHashMap;
 
-use super::Replay;
+use super::ReplayInput;
 
 /// No place in the order.
 const NOWHERE: u32 = u32::MAX;
@@ -51,10 +51,10 @@ impl Sweep {
     /// takes as long as to run them.
     pub(super) fn along(
         order: &[u32],
-        replay: Replay<'_>,
+        replay: ReplayInput<'_>,
         stubborn: &[Range<usize>],
     ) -> Option<Sweep> {
-        let Replay { history, session_order, .. } = replay;
+        let ReplayInput { history, session_order, .. } = replay;
         let mut run = Run::new(history, order, stubborn, session_order);
         let (mut now, mut next) = (Gathered::default(), Gathered::default());
         let mut parts = order.chunks(TXNS_AT_A_TIME);
@@ -104,7 +104,7 @@ struct GatheredOp {
 
 impl Gathered {
     /// Takes these transactions instead of those that it has. There are always some.
-    fn gather(&mut self, replay: Replay<'_>, txns: &[u32]) -> bool {
+    fn gather(&mut self, replay: ReplayInput<'_>, txns: &[u32]) -> bool {
         let history = replay.history;
         self.txns.clear();
         self.ops.clear();

@@ -7,7 +7,7 @@ use isolario_model::{History, KeyId, OpKind, Outcome, SessionId, TxnId};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::Replay;
+use super::ReplayInput;
 use super::store::{Flip, Sweep};
 use crate::graph::{Rows, cut, joined, topological_order};
 
@@ -31,7 +31,7 @@ const FEW_USES: usize = 1 << 8;
 pub(super) fn mend(
     order: &mut [u32],
     sweep: Sweep,
-    replay: Replay<'_>,
+    replay: ReplayInput<'_>,
 ) -> Option<Vec<Range<usize>>> {
     let Sweep { spans, flips, .. } = sweep;
     let stretches: Vec<Range<usize>> = joined(spans);
@@ -87,7 +87,7 @@ impl Stretch {
     /// in which writers stand, unless somebody read what it overwrote, and as they stand where nothing follows. If
     /// there is no such order, versions that nobody in the stretch saw may be written in any; and if there still is none,
     /// it may be one of those pairs of writers that is not the wrong way round after all.
-    fn sort(&mut self, txns: &mut [u32], replay: Replay<'_>) -> Option<()> {
+    fn sort(&mut self, txns: &mut [u32], replay: ReplayInput<'_>) -> Option<()> {
         self.uses.clear();
         for (at, txn) in (0..).zip(txns.iter().map(|txn| TxnId(*txn))) {
             if replay.has_committed(txn) {
