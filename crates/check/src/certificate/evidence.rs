@@ -5,7 +5,7 @@ use isolario_model::{Anomaly, AnomalyKind, Edge, KeyId, OpId, Reason, TxnId, Ver
 use super::chains::Version;
 use super::dependencies::PredicateEdge;
 use super::items::ItemRead;
-use super::levels::{Counted, Graph, Question};
+use super::levels::{CertificateGraph, Counted, Question};
 use super::{Certificate, only_at};
 use crate::cycles::{self, Explain};
 use crate::graph::{InTime, components, precedes};
@@ -17,7 +17,7 @@ impl Certificate<'_> {
     pub(super) fn refuted_by(
         &self,
         question: Question<'_>,
-        graph: &Graph,
+        graph: &CertificateGraph,
         found: &[PredicateEdge],
     ) -> Conclusion {
         // A cycle without the snapshots says more.
@@ -34,7 +34,7 @@ impl Certificate<'_> {
     fn cycles(
         &self,
         question: Question<'_>,
-        graph: &Graph,
+        graph: &CertificateGraph,
         found: &[PredicateEdge],
     ) -> Vec<Anomaly> {
         let explain = Explanation::new(self, question, found);
@@ -52,13 +52,13 @@ impl Certificate<'_> {
     pub(super) fn refuted_by_pairs(
         &self,
         question: Question<'_>,
-        (graph, mut edges): (&Graph, Vec<(TxnId, TxnId)>),
+        (graph, mut edges): (&CertificateGraph, Vec<(TxnId, TxnId)>),
         found: &[PredicateEdge],
         back: &[(u32, u32)],
     ) -> Conclusion {
         let explain = Explanation::new(self, question, found);
         edges.extend(back.iter().map(|(reader, writer)| (TxnId(*reader), TxnId(*writer))));
-        let components = components(&Graph::new(self.history.txn_count(), &edges, None));
+        let components = components(&CertificateGraph::new(self.history.txn_count(), &edges, None));
         let closed = cycles::shortest_closed_by(graph, &components, back, |_| 0);
         let anomaly = |path: Vec<u32>| {
             let steps = path.windows(2).map(|step| (TxnId(step[0]), TxnId(step[1])));
