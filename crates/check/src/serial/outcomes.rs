@@ -157,6 +157,7 @@ impl UnknownWrites {
             }
         }
         let mut filter = vec![0u64; (writers.len() / 4).next_power_of_two()];
+        #[allow(clippy::iter_over_hash_type, reason = "the same bits are set in any order")]
         for version in writers.keys() {
             let (word, bit) = slot(filter.len(), *version);
             filter[word] |= bit;
