@@ -115,8 +115,7 @@ pub(crate) fn trials(mode: &Mode, flag: &str) -> Vec<&'static Trial> {
     let command = mode.command.join(" ");
     let is_for = |of: &&str| *of == command || *of == mode.name;
     let is_meant = |trial: &&Trial| {
-        trial.given.first() == Some(&flag)
-            && (trial.of.is_empty() || trial.of.iter().any(is_for))
+        trial.given.first() == Some(&flag) && (trial.of.is_empty() || trial.of.iter().any(is_for))
     };
     TRIALS.iter().filter(is_meant).collect()
 }
