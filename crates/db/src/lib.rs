@@ -50,20 +50,18 @@ pub mod matches;
 mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod proxy;
 #[cfg(feature = "redis")]
 mod redis;
 mod registry;
 #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
 mod remote;
-mod run;
-pub mod script;
 mod secrets;
 #[cfg(feature = "sim")]
 mod sim;
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod state_report;
 mod table;
 mod temporary;
 #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
@@ -78,15 +76,11 @@ pub use database::{
 };
 pub use error::{DbError, ErrorClass, Obstacle};
 pub use hold::{Hold, LEASE, Marking, ObservedMarks, SharedNodes};
-pub use proxy::{Proxy, Traffic};
 pub use registry::{
     DRIVERS, Driver, OpenFn, Settings, drivers, host_and_port, names_server, open, register,
 };
-pub use run::{
-    Control, LastSession, RunError, RunPlan, RunProgress, StateReport, WorkloadOutcome, key_name,
-    record_table_op, run, run_then,
-};
 pub use sql::{SqlConnection, SqlResult};
+pub use state_report::StateReport;
 pub use table::{TABLE, TableResult};
 pub use temporary::abandon_temporary_files;
 pub use url::{Address, DbUrl, Parameters};
