@@ -54,3 +54,10 @@ fn what_cannot_be_shrunk_is_said() {
     let answers: Vec<_> = answers.iter().map(|arguments| sandbox.transcript(arguments)).collect();
     insta::assert_snapshot!(answers.join("\n"));
 }
+
+#[test]
+fn a_time_limit_that_was_reached_is_said_even_if_quiet() {
+    let sandbox = noise();
+    let quiet = sandbox.transcript(&["shrink", "noise.txt", "--timeout", "0s", "-q"]);
+    insta::assert_snapshot!(quiet);
+}

@@ -240,7 +240,8 @@ impl fmt::Display for Promise {
             (Judgement::Violated, true) => {
                 write!(
                     f,
-                    "{database} promises nothing here, and gave not even the weakest level {run}"
+                    "{database} promises nothing here, and did not give the weakest level that \
+                     applies {run}"
                 )
             }
             (_, true) => {
@@ -318,6 +319,11 @@ mod tests {
             said(Judgement::NotDecidable, true, &strict, 1_234_567),
             "Whether SQLite 3.50.2 kept its promise, strict serializability, could not be decided in \
              this run of 1,234,567 transactions"
+        );
+        assert_eq!(
+            said(Judgement::Violated, false, &[], 999),
+            "SQLite 3.50.2 promises nothing here, and did not give the weakest level that applies in \
+             this run of 999 transactions"
         );
         assert_eq!(
             said(Judgement::NothingToCheck, true, &strict, 0),
