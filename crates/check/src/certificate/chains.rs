@@ -15,7 +15,7 @@ use isolario_model::{History, KeyId, OpId, RowRef, StatedOrder, TxnId, ValueId, 
 
 use crate::graph::Rows;
 use crate::resolved::{InitialContent, InitialContents};
-use crate::rows::{LastWrite, written_rows};
+use crate::rows::{LastWrite, RowVersions, written_rows};
 
 /// A version: a position among all versions, those of a row together and in their order.
 pub(super) type Version = u32;
@@ -52,18 +52,17 @@ pub(super) struct Written {
 }
 
 impl<'h> Chains<'h> {
-    /// Puts the last writes of transactions that count, given by transaction, into the order that is
-    /// stated. Fails with a row whose order is not stated in full.
+    /// Puts the last writes of transactions that count into the order that is stated. Fails with a row whose
+    /// order is not stated in full.
     pub(super) fn new(
         history: &'h History,
-        writes: &[LastWrite],
+        writes: &RowVersions,
         orders: &[StatedOrder],
     ) -> Result<Self, KeyId> {
         let keys = history.key_count();
-        let of_keys = Rows::group(keys, (0..).zip(writes).map(|(at, write)| (write.row.key.0, at)));
         let statements = Rows::group(keys, (0..).zip(orders).map(|(at, order)| (order.key.0, at)));
         let mut starts = Vec::with_capacity(keys + 1);
-        let mut versions = Vec::with_capacity(keys + writes.len());
+        let mut versions = Vec::with_capacity(keys + writes.all().len());
         for key in (0..keys).map(KeyId::at) {
             starts.push(versions.len() as Version);
             versions.push(Written {
@@ -75,10 +74,8 @@ impl<'h> Chains<'h> {
                 is_insert: false,
                 stated_at: 0,
             });
-            let of_key = of_keys.get(key.index()).iter().map(|at: &u32| writes[*at as usize]);
-            let of_key: Vec<LastWrite> = of_key.collect();
             let stated = statements.get(key.index()).iter().map(|at: &u32| &orders[*at as usize]);
-            for (last, stated_at) in sort(&of_key, stated).ok_or(key)? {
+            for (last, stated_at) in sort(writes.of(key), stated).ok_or(key)? {
                 let LastWrite { row, writer, first } = last;
                 let mut inserted = written_rows(history, first).filter(|row| row.key == key);
                 let is_insert = history.op_predicate(first).is_none()

@@ -60,7 +60,7 @@ use crate::CheckOptions;
 use crate::graph::RealTime;
 use crate::plan::Conclusion;
 use crate::resolved::{Dependencies, Guess, Reads, first_outside, guess_order};
-use crate::rows::last_writes;
+use crate::rows::RowVersions;
 use chains::{Chains, Version};
 use items::ItemRead;
 use levels::{Counted, Open};
@@ -137,8 +137,9 @@ impl<'h> Certificate<'h> {
         let guess = guess_order(&dependencies);
         drop(dependencies);
         let is_kept = |txn| reads.is_kept(txn);
-        let chains = Chains::new(history, &last_writes(&view, is_kept), &options.version_order)
-            .map_err(|key| Inapplicable::OpenVersionOrder { key })?;
+        let chains =
+            Chains::new(history, &RowVersions::new(&view, is_kept), &options.version_order)
+                .map_err(|key| Inapplicable::OpenVersionOrder { key })?;
         let commits = CommitNumbers::new(history, &chains);
         let sets = &options.version_sets;
         let PredicateOps { stated, unstated, wrong: wrong_sets } =

@@ -1,6 +1,6 @@
 //! Whether the promised order agrees with the order of sessions and with real time.
 
-use isolario_model::{Edge, Evidence, Outcome, Point, Reason, TxnId};
+use isolario_model::{Edge, Evidence, History, Outcome, Point, Reason, TxnId};
 
 use super::Found;
 use super::schedule::{Schedule, txn_of};
@@ -21,6 +21,22 @@ pub(super) fn check(
     if found.level.shape().real_time {
         real_time(schedule, points, options.clock_skew, found);
     }
+}
+
+/// Whether one transaction ends before another one begins, wherever that has an order: by session, and by
+/// real time if that counts.
+pub(crate) fn ends_before(
+    history: &History,
+    options: &CheckOptions,
+    in_time: bool,
+    first: TxnId,
+    second: TxnId,
+) -> bool {
+    let in_session = options.session_order
+        && first < second
+        && history.session_of(first) == history.session_of(second);
+    let in_time = in_time && precedes(history, options.clock_skew, first, second);
+    history.outcome(first) == Outcome::Committed && (in_session || in_time)
 }
 
 /// A transaction of a session starts after the one before it has committed. Nothing follows a transaction of

@@ -33,7 +33,9 @@ use isolario_model::{
 
 use crate::CheckOptions;
 use crate::plan::Conclusion;
+pub(crate) use agreement::ends_before;
 pub(crate) use points::differences;
+pub(crate) use schedule::commits;
 use schedule::{Schedule, txn_of};
 
 /// Number of findings that are kept with their evidence. All are counted.

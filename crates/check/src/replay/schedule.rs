@@ -34,7 +34,7 @@ pub(super) fn point_key(point: &Point) -> (TxnId, u8) {
 }
 
 /// The transactions that commit at some points.
-pub(super) fn commits(points: &[Point]) -> impl Iterator<Item = TxnId> {
+pub(crate) fn commits(points: &[Point]) -> impl Iterator<Item = TxnId> {
     let commit = |point: &Point| match *point {
         Point::Commit(txn) => Some(txn),
         Point::Start(_) => None,

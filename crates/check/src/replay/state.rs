@@ -14,11 +14,11 @@ pub(super) struct State<'h> {
     /// Per key, the version it holds; none for the initial one.
     held: Vec<Option<WrittenRow>>,
     /// Per key, the elements of its list.
-    lists: Vec<Vec<ValueId>>,
-    rows: IndexedRows<'h>,
+    pub(super) lists: Vec<Vec<ValueId>>,
+    pub(super) rows: IndexedRows<'h>,
     changes: Vec<Change>,
     /// Per conditional write of unknown effect, whether it took effect when it was last performed.
-    effects: FxHashMap<OpId, bool>,
+    pub(super) effects: FxHashMap<OpId, bool>,
 }
 
 /// How to take a write back.
@@ -65,23 +65,6 @@ impl<'h> State<'h> {
             changes: Vec::new(),
             effects: FxHashMap::default(),
         }
-    }
-
-    /// Whether a conditional write of unknown effect took effect when it was last performed.
-    pub(super) fn effect(&self, op: OpId) -> Option<bool> {
-        self.effects.get(&op).copied()
-    }
-
-    pub(super) fn set_effect(&mut self, op: OpId, effect: bool) {
-        self.effects.insert(op, effect);
-    }
-
-    pub(super) fn list(&self, key: KeyId) -> &[ValueId] {
-        &self.lists[key.index()]
-    }
-
-    pub(super) fn rows(&self) -> &IndexedRows<'h> {
-        &self.rows
     }
 
     /// The value that the key holds.
