@@ -57,6 +57,7 @@ struct Registers<'a> {
     by_row: LoweredHistory<'a>,
     /// The anomalies of reads that nothing explains: of transactions that committed.
     unexplained: Vec<Anomaly>,
+    may_reuse_rows: bool,
 }
 
 impl<'a> Registers<'a> {
@@ -80,13 +81,14 @@ impl<'a> Registers<'a> {
         let impossible = open.iter().filter(|open| open.writers.is_empty());
         let is_wrong = |open: &&OpenRead| by_key.items.is_kept(view.history().op_txn(open.item));
         let unexplained = impossible.filter(is_wrong).map(OpenRead::anomaly).collect();
-        Ok(Registers { history, view, by_key, by_row, unexplained })
+        let may_reuse_rows = history.may_reuse_rows();
+        Ok(Registers { history, view, by_key, by_row, unexplained, may_reuse_rows })
     }
 
     /// Decides a level. Where rows that come back after a delete are others, writers that exclude each other
     /// by their keys do so row by row. A level at which a key is one row says nothing about such levels.
     fn decide(&self, level: Level) -> LevelResult {
-        if !self.history.may_reuse_rows() {
+        if !self.may_reuse_rows {
             return self.decide_by(&self.by_key, level);
         }
         let (registers, is_by_row) =
@@ -94,24 +96,21 @@ impl<'a> Registers<'a> {
         let deleters = Deleters::new(self.view.history());
         let mut result = deleters.without_parted(self.decide_by(registers, level));
         deleters.claim_no_more(&mut result);
-        match &result.verdict {
-            Verdict::Satisfied(witness)
-                if is_by_row
-                    && clash(
-                        self.view.history(),
-                        witness,
-                        &[],
-                        level.shape().exclusive_writers,
-                    ) =>
-            {
-                let by_key = self.decide_by(&self.by_key, level);
-                if by_key.verdict.is_satisfied() {
-                    by_key
-                } else {
-                    Conclusion::limit(Limit::NotSearched).result(level, result.decided_by)
-                }
+        let excludes = level.shape().exclusive_writers;
+        let clashes = match &result.verdict {
+            Verdict::Satisfied(witness) if is_by_row => {
+                clash(self.view.history(), witness, &[], excludes)
             }
-            _ => result,
+            _ => false,
+        };
+        if !clashes {
+            return result;
+        }
+        let by_key = self.decide_by(&self.by_key, level);
+        if by_key.verdict.is_satisfied() {
+            by_key
+        } else {
+            Conclusion::limit(Limit::NotSearched).result(level, result.decided_by)
         }
     }
 
@@ -176,24 +175,24 @@ fn is_unsearched(result: &LevelResult) -> bool {
 
 /// A conditional write of which too little is known.
 fn open_conditional(history: &History, view: &ItemView) -> Option<OpId> {
-    let conditionals =
-        || (0..history.op_count()).map(OpId::at).filter(|op| history.conditional(*op).is_some());
+    use ConditionalOutcome::{Contradiction, FoundAnother};
     // What they compare with is a value, and here versions are something else.
-    if history.names_versions() {
-        return conditionals().next();
+    let names_versions = history.names_versions();
+    if !names_versions {
+        let unsure = view.unsure_conditional();
+        if unsure.is_some() || matches!(history.initial(), Initial::Value(_)) {
+            return unsure;
+        }
     }
-    if matches!(history.initial(), Initial::Value(_)) {
-        return view.unsure_conditional();
-    }
-    // Nobody knows what else a register held at first, or whether it was absent.
-    let ended = |op: &OpId| history.conditional(*op).map(|conditional| conditional.ended);
+    // It is unknown what else a register held at first, or whether it was absent.
     let is_open = |op: &OpId| {
-        matches!(
-            ended(op),
-            Some(ConditionalOutcome::FoundAnother | ConditionalOutcome::Contradiction)
-        ) || history.op_kinds()[op.index()] == OpKind::InsertIfAbsent
+        history.conditional(*op).is_some_and(|conditional| {
+            names_versions
+                || matches!(conditional.ended, FoundAnother | Contradiction)
+                || history.op_kinds()[op.index()] == OpKind::InsertIfAbsent
+        })
     };
-    view.unsure_conditional().or_else(|| conditionals().find(is_open))
+    (0..history.op_count()).map(OpId::at).find(is_open)
 }
 
 /// A read that does not say what it returned.

@@ -41,7 +41,7 @@ impl<'h> Matches<'h> {
             |key: &KeyId| chains.of(*key).any(|v| chains.value(v) != Some(ValueRef::Nil));
         let keys = (0..history.key_count()).map(KeyId::at);
         let search = RowSearch::new(history, keys.filter(is_ever_there));
-        let columns = search.columns().iter().map(|name| VersionColumn::new(chains, name));
+        let columns = search.columns.iter().map(|name| VersionColumn::new(chains, name));
         Matches { history, columns: columns.collect(), search }
     }
 

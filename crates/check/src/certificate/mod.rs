@@ -201,10 +201,10 @@ impl<'h> Certificate<'h> {
         let mut wrong: Vec<Anomaly> = Vec::new();
         for found in &self.reads.anomalies {
             let anomaly = self.view.anomaly_of(self.history, found);
-            match (self.is_of_another_incarnation(found), objects) {
-                (false, _) => wrong.push(anomaly),
-                (true, Objects::Rows) => wrong.push(only_at(anomaly, level)),
-                (true, Objects::Incarnations) => {}
+            if !self.is_of_another_incarnation(found) {
+                wrong.push(anomaly);
+            } else if objects == Objects::Rows {
+                wrong.push(only_at(anomaly, level));
             }
         }
         wrong.extend_from_slice(&self.wrong_sets);

@@ -16,15 +16,15 @@ pub(super) struct State<'h> {
     /// Per key, the elements of its list.
     pub(super) lists: Vec<Vec<ValueId>>,
     pub(super) rows: IndexedRows<'h>,
-    changes: Vec<Change>,
+    changes: Vec<(KeyId, Undo)>,
     /// Per conditional write of unknown effect, whether it took effect when it was last performed.
     pub(super) effects: FxHashMap<OpId, bool>,
 }
 
-/// How to take a write back.
-enum Change {
-    Put { key: KeyId, before: Option<WrittenRow> },
-    Appended { key: KeyId },
+/// How to take a write of a key back.
+enum Undo {
+    Restore(Option<WrittenRow>),
+    RemoveElement,
 }
 
 impl<'h> Contents<'h> for State<'h> {
@@ -77,12 +77,12 @@ impl<'h> State<'h> {
 
     pub(super) fn put(&mut self, row: WrittenRow) {
         let before = self.replace(row.key, Some(row));
-        self.changes.push(Change::Put { key: row.key, before });
+        self.changes.push((row.key, Undo::Restore(before)));
     }
 
     pub(super) fn append(&mut self, key: KeyId, element: ValueId) {
         self.lists[key.index()].push(element);
-        self.changes.push(Change::Appended { key });
+        self.changes.push((key, Undo::RemoveElement));
     }
 
     /// Forgets how to take back what was done so far.
@@ -97,22 +97,21 @@ impl<'h> State<'h> {
 
     /// The keys that were written since then, some perhaps repeatedly.
     pub(super) fn changed_since(&self, mark: usize) -> impl Iterator<Item = KeyId> {
-        self.changes[mark..].iter().map(|change| match *change {
-            Change::Put { key, .. } | Change::Appended { key } => key,
-        })
+        self.changes[mark..].iter().map(|(key, _)| *key)
     }
 
     /// Takes back what was done since then.
     pub(super) fn take_back(&mut self, mark: usize) {
-        while self.changes.len() > mark {
-            match self.changes.pop() {
-                Some(Change::Put { key, before }) => {
+        while self.changes.len() > mark
+            && let Some((key, undo)) = self.changes.pop()
+        {
+            match undo {
+                Undo::Restore(before) => {
                     self.replace(key, before);
                 }
-                Some(Change::Appended { key }) => {
+                Undo::RemoveElement => {
                     self.lists[key.index()].pop();
                 }
-                None => {}
             }
         }
     }
