@@ -8,7 +8,7 @@
 //!
 //! A transaction of unknown outcome that may have been the reason may have read lists. If it committed, they
 //! must fit, and no engine asks for that under a condition. So the outcomes of such transactions are tried
-//! ([`Registers::by_outcomes`]).
+//! ([`ConditionalRegisters::by_outcomes`]).
 //!
 //! What it asked for and its own transaction had written before, it must have found; and where no transaction
 //! wrote anything else, it cannot have found anything else. That is wrong whatever the order.
@@ -37,7 +37,7 @@ const MOST_OUTCOMES: usize = 4;
 pub(crate) fn check(checker: &Checker<'_>, levels: &[Level]) -> Vec<LevelResult> {
     let view = ItemView::new(checker.history);
     let registers = match &view {
-        Ok(view) => Registers::new(checker.history, view, &checker.options),
+        Ok(view) => ConditionalRegisters::new(checker.history, view, &checker.options),
         Err(_) => Err(Conclusion::not_begun()),
     };
     let decide = |level: Level| match &registers {
@@ -49,10 +49,10 @@ pub(crate) fn check(checker: &Checker<'_>, levels: &[Level]) -> Vec<LevelResult>
 }
 
 /// A history with conditional writes as one of registers.
-struct Registers<'a> {
+struct ConditionalRegisters<'a> {
     history: &'a History,
     view: &'a ItemView,
-    /// Where rows that come back after a delete are the same ones, and where they are others.
+    /// A row that comes back after a delete is the same row to the first, and another one to the second.
     by_key: LoweredHistory<'a>,
     by_row: LoweredHistory<'a>,
     /// The anomalies of reads that nothing explains: of transactions that committed.
@@ -60,7 +60,7 @@ struct Registers<'a> {
     may_reuse_rows: bool,
 }
 
-impl<'a> Registers<'a> {
+impl<'a> ConditionalRegisters<'a> {
     /// Fails if it would be too large, or if a conditional write does not say enough.
     fn new(
         history: &'a History,
@@ -71,7 +71,7 @@ impl<'a> Registers<'a> {
             return Err(Inapplicable::OpenConditional { op }.into());
         }
         let open = open_reads(history, view).ok_or_else(Conclusion::not_begun)?;
-        let of_item = |open: &OpenRead| (open.item, open.writers.clone());
+        let of_item = |open: &OpenConditionalRead| (open.item, open.writers.clone());
         let matched: Arc<[(OpId, Vec<TxnId>)]> = open.iter().map(of_item).collect();
         let items = |by_incarnation| {
             let options = CheckOptions { by_incarnation, ..options.clone() };
@@ -79,10 +79,11 @@ impl<'a> Registers<'a> {
         };
         let (by_key, by_row) = (items(false), items(true));
         let impossible = open.iter().filter(|open| open.writers.is_empty());
-        let is_wrong = |open: &&OpenRead| by_key.items.is_kept(view.history().op_txn(open.item));
-        let unexplained = impossible.filter(is_wrong).map(OpenRead::anomaly).collect();
+        let is_wrong =
+            |open: &&OpenConditionalRead| by_key.items.is_kept(view.history().op_txn(open.item));
+        let unexplained = impossible.filter(is_wrong).map(OpenConditionalRead::anomaly).collect();
         let may_reuse_rows = history.may_reuse_rows();
-        Ok(Registers { history, view, by_key, by_row, unexplained, may_reuse_rows })
+        Ok(ConditionalRegisters { history, view, by_key, by_row, unexplained, may_reuse_rows })
     }
 
     /// Decides a level. Where rows that come back after a delete are others, writers that exclude each other
@@ -196,7 +197,7 @@ fn open_conditional(history: &History, view: &ItemView) -> Option<OpId> {
 }
 
 /// A read that does not say what it returned.
-struct OpenRead {
+struct OpenConditionalRead {
     /// The conditional write, and the read in the view.
     op: OpId,
     item: OpId,
@@ -206,7 +207,7 @@ struct OpenRead {
     own: Option<OpId>,
 }
 
-impl OpenRead {
+impl OpenConditionalRead {
     fn anomaly(&self) -> Anomaly {
         let kind = match self.own {
             Some(_) => AnomalyKind::NotMyOwnWrite,
@@ -218,10 +219,10 @@ impl OpenRead {
 }
 
 /// The open reads of all transactions that did not abort; none if they have too many candidates.
-fn open_reads(history: &History, view: &ItemView) -> Option<Vec<OpenRead>> {
+fn open_reads(history: &History, view: &ItemView) -> Option<Vec<OpenConditionalRead>> {
     let counts = |txn: TxnId| history.outcome(txn) != Outcome::Aborted;
     let versions = RowVersions::new(view, counts);
-    let mut found: Vec<OpenRead> = Vec::new();
+    let mut found: Vec<OpenConditionalRead> = Vec::new();
     let mut candidates = 0;
     for txn in history.txns().filter(|txn| counts(*txn)) {
         for op in history.txn_ops(txn) {
@@ -244,11 +245,11 @@ fn open_read(
     versions: &RowVersions,
     (txn, op): (TxnId, OpId),
     conditional: &ConditionalWrite,
-) -> Option<OpenRead> {
+) -> Option<OpenConditionalRead> {
     let ConditionalWrite { key, expected, ended, .. } = *conditional;
     let items = view.history();
     let item = view.read_of_matched(op, key)?;
-    let impossible = OpenRead { op, item, writers: Vec::new(), own: None };
+    let impossible = OpenConditionalRead { op, item, writers: Vec::new(), own: None };
     match ended {
         ConditionalOutcome::Contradiction => return Some(impossible),
         ConditionalOutcome::FoundAnother => {}
@@ -263,12 +264,13 @@ fn open_read(
     };
     if let Some(own) = items.txn_ops(txn).rfind(is_own) {
         let is_expected = !is_other(items.encoded_version(own));
-        return is_expected.then(|| OpenRead { own: Some(view.origin(own)), ..impossible });
+        return is_expected
+            .then(|| OpenConditionalRead { own: Some(view.origin(own)), ..impossible });
     }
     let is_candidate =
         |version: &&LastWrite| version.writer != txn && is_other(version.row.encoded);
     let candidates = versions.of(key).iter().filter(is_candidate);
     let mut writers: Vec<TxnId> = candidates.map(|version| version.writer).collect();
     writers.extend(items.encoded_initial_version().is_none_or(is_other).then_some(TxnId::INIT));
-    Some(OpenRead { writers, ..impossible })
+    Some(OpenConditionalRead { writers, ..impossible })
 }

@@ -29,7 +29,7 @@ use rayon::prelude::*;
 use super::Certificate;
 use super::chains::Version;
 use super::dependencies::OrderPositions;
-use super::levels::{Counted, Question};
+use super::levels::{Counted, LevelQuestion};
 use super::observed::UnstatedOp;
 use crate::plan::Conclusion;
 use crate::rows::{OwnWrites, by_key};
@@ -79,7 +79,7 @@ impl Certificate<'_> {
     /// Whether an order of nodes explains the operations without a version set.
     pub(super) fn are_explained(
         &self,
-        question: Question<'_>,
+        question: LevelQuestion<'_>,
         order: &[u32],
     ) -> Result<bool, Inapplicable> {
         if self.unstated.is_empty() || question.counted == Counted::Nothing {

@@ -10,7 +10,7 @@ use isolario_model::{
 };
 
 use crate::plan::Conclusion;
-/// Whether a level tells a row from one of the same key that was deleted before: it is about the order of
+/// Whether a row and one of the same key that was deleted before are different to a level: it is about the order of
 /// versions, or about writers that exclude or see each other. For what the others say about reads, a key is
 /// one row.
 pub(crate) fn is_by_row(level: Level) -> bool {
@@ -94,8 +94,8 @@ impl Deleters {
     }
 }
 
-/// Why a level is not decided, where a result has two rows of one key and nothing says which is which. Were
-/// both of them taken for versions of one row, one would seem to be read after it was overwritten, which the
+/// The reason that a level is not decided where a result has two rows of one key and nothing says which is which.
+/// Were both of them taken for versions of one row, one would seem to be read after it was overwritten, which the
 /// levels below serializability allow.
 pub(super) fn both_in_a_result(history: &History, level: Level) -> Option<Inapplicable> {
     if matches!(level, Level::Serializable | Level::StrictSerializable) {
@@ -106,9 +106,9 @@ pub(super) fn both_in_a_result(history: &History, level: Level) -> Option<Inappl
     Some(Inapplicable::RowTwice { op })
 }
 
-/// Whether somebody overwrites a row that another one wrote while it ran, where writers exclude each other. To
-/// insert a row that another one deleted is no overwrite: it is a new row of the same name. And whoever
-/// saw both has to have inserted its own in place of a row that another one deleted while it ran.
+/// Whether a transaction overwrites a row that another one wrote while it ran, where writers exclude each other.
+/// To insert a row that another one deleted is no overwrite: it is a new row of the same name. And a transaction
+/// that saw both must have inserted its own in place of a row that another one deleted while it ran.
 pub(crate) fn clash(
     history: &History,
     witness: &Witness,

@@ -38,7 +38,7 @@ use isolario_model::{
 };
 
 use crate::plan::{Conclusion, LoweredHistory};
-use crate::replay::Moments;
+use crate::replay::TxnPoints;
 use crate::resolved::{RESOLVED, first_outside};
 use crate::{CheckOptions, replay};
 use candidates::{Candidates, RowMatch};
@@ -63,8 +63,8 @@ pub(crate) fn check(
         let in_time = level.shape().real_time;
         let ends_before = |a, b| replay::ends_before(history, options, in_time, a, b);
         let apart = match replay::moments(*level, true) {
-            Ok(Moments::One) => None,
-            Ok(Moments::Two { .. }) => IncarnationView::new(history, ends_before),
+            Ok(TxnPoints::One) => None,
+            Ok(TxnPoints::Two { .. }) => IncarnationView::new(history, ends_before),
             Err(_) => IncarnationView::new(history, |_, _| false),
         };
         let judged = apart.as_ref().map_or((history, &[][..]), |a| (a.history(), a.both()));

@@ -12,8 +12,8 @@ use crate::rows::{LastWrite, RowVersions, written_rows};
 pub(super) struct Possible {
     /// The results of a transaction that contradict what it knows itself, by operation.
     contradictions: Vec<(TxnId, Anomaly)>,
-    /// Per transaction, whether others may have met what it wrote: it did not abort, it can have
-    /// committed, and all that it wrote is known.
+    /// Per transaction, whether others may have observed its writes: it did not abort, it can have
+    /// committed, and all its writes are known.
     pub(super) may_be_observed: Vec<bool>,
 }
 
@@ -35,7 +35,7 @@ impl Possible {
         Ok(Possible { contradictions, may_be_observed })
     }
 
-    /// Those who contradict themselves, each time with an operation by predicate and a row that it is about.
+    /// The transactions that contradict themselves, each time with an operation by predicate and the row.
     pub(super) fn contradictory(&self) -> impl Iterator<Item = (TxnId, (OpId, KeyId))> {
         self.contradictions.iter().filter_map(|(txn, anomaly)| match anomaly.evidence {
             Evidence::Row { key, read, .. } => Some((*txn, (read, key))),
@@ -44,7 +44,7 @@ impl Possible {
         })
     }
 
-    /// What contradicts itself in those transactions; none if nothing does.
+    /// The contradictions within some transactions; none if there are none.
     pub(super) fn contradictions(&self, of: impl Fn(TxnId) -> bool) -> Option<Findings> {
         let of_those = self.contradictions.iter().filter(|(txn, _)| of(*txn));
         let found: Vec<Anomaly> = of_those.map(|(_, anomaly)| anomaly.clone()).collect();

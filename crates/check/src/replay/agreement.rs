@@ -2,18 +2,18 @@
 
 use isolario_model::{Edge, Evidence, History, Outcome, Point, Reason, TxnId};
 
-use super::Found;
-use super::schedule::{Schedule, txn_of};
+use super::Contradictions;
+use super::schedule::{ReplaySchedule, txn_of};
 use crate::CheckOptions;
 use crate::cycles;
 use crate::graph::precedes;
 
 /// Checks the points, in their promised order.
 pub(super) fn check(
-    schedule: &Schedule<'_>,
+    schedule: &ReplaySchedule<'_>,
     points: &[Point],
     options: &CheckOptions,
-    found: &mut Found,
+    found: &mut Contradictions,
 ) {
     if options.session_order {
         sessions(schedule, points, found);
@@ -41,7 +41,7 @@ pub(crate) fn ends_before(
 
 /// A transaction of a session starts after the one before it has committed. Nothing follows a transaction of
 /// unknown outcome.
-fn sessions(schedule: &Schedule<'_>, points: &[Point], found: &mut Found) {
+fn sessions(schedule: &ReplaySchedule<'_>, points: &[Point], found: &mut Contradictions) {
     let history = schedule.history;
     // Per transaction, the positions of its start and of its commit.
     let mut positions: Vec<Option<(usize, usize)>> = vec![None; history.txn_count()];
@@ -65,7 +65,12 @@ fn sessions(schedule: &Schedule<'_>, points: &[Point], found: &mut Found) {
 }
 
 /// A transaction that had finished before another started commits before that one starts.
-fn real_time(schedule: &Schedule<'_>, points: &[Point], skew: u64, found: &mut Found) {
+fn real_time(
+    schedule: &ReplaySchedule<'_>,
+    points: &[Point],
+    skew: u64,
+    found: &mut Contradictions,
+) {
     let history = schedule.history;
     // The transaction that started last by the clock, of those that have started in the promised order.
     let mut latest: Option<(i64, TxnId)> = None;
@@ -87,7 +92,7 @@ fn real_time(schedule: &Schedule<'_>, points: &[Point], skew: u64, found: &mut F
 /// Adds that two transactions are the other way round at a position of the promised order. That is about the
 /// commit of the first one: if its position depends on whether the transaction wrote anything, it depends on
 /// the results of its reads.
-fn contradict(schedule: &Schedule<'_>, known: Edge, at: usize, found: &mut Found) {
+fn contradict(schedule: &ReplaySchedule<'_>, known: Edge, at: usize, found: &mut Contradictions) {
     let (first, second) = (known.from, known.to);
     let stated = Edge { from: second, to: first, reason: Reason::Stated { at: at as u64 } };
     let evidence = Evidence::Cycle { edges: vec![known, stated] };

@@ -3,25 +3,25 @@
 use isolario_model::{Evidence, History, Inapplicable, KeyId, Op, OpId, Point, TxnId, ValueRef};
 use isolario_predicate::EvalError;
 
-use super::Moments;
-use super::state::State;
+use super::TxnPoints;
+use super::state::ReplayState;
 use crate::resolved::InitialContent;
 use crate::rows::{Contents, by_key, written_rows};
 
-impl State<'_> {
+impl ReplayState<'_> {
     /// Does what happens at a point: a transaction reads at its start, and its writes are there from its commit
-    /// on; or it has one moment, its commit. Adds how its results differ from what they had to be.
+    /// on; or it has one point, its commit. Adds how its results differ from what they had to be.
     pub(super) fn perform(
         &mut self,
         point: Point,
-        moments: Moments,
+        moments: TxnPoints,
         differences: &mut Vec<Evidence>,
     ) -> Result<(), Inapplicable> {
         let (Point::Start(txn) | Point::Commit(txn)) = point;
         let is_start = matches!(point, Point::Start(_));
         let mark = self.mark();
         for op in self.history.txn_ops(txn) {
-            if is_start || moments == Moments::One {
+            if is_start || moments == TxnPoints::One {
                 differences.extend(self.execute(op)?);
             } else {
                 self.install(op);

@@ -5,10 +5,10 @@ use rustc_hash::FxHashSet;
 
 use super::agreement::ends_before;
 use super::operation::{has_open_effect, is_unobserved_write};
-use super::schedule::{Schedule, commits, point_key, txn_of};
-use super::state::State;
+use super::schedule::{ReplaySchedule, commits, point_key, txn_of};
+use super::state::ReplayState;
 use super::waiting::Waiting;
-use super::{Found, Moments};
+use super::{Contradictions, TxnPoints};
 use crate::CheckOptions;
 use crate::rows::written_rows;
 
@@ -18,16 +18,16 @@ const TRIED: usize = 6;
 /// Performs all points. Returns them in an order in which they come out right, or if there is none, in one
 /// that the database may have meant; nothing if the check was asked to end.
 pub(super) fn run(
-    schedule: &Schedule<'_>,
+    schedule: &ReplaySchedule<'_>,
     options: &CheckOptions,
-    found: &mut Found,
+    found: &mut Contradictions,
 ) -> Result<Option<Vec<Point>>, Inapplicable> {
     let history = schedule.history;
-    let exclusive = matches!(schedule.moments, Moments::Two { exclusive_writers: true });
+    let exclusive = matches!(schedule.moments, TxnPoints::Two { exclusive_writers: true });
     let mut replay = Replay {
         schedule,
         options,
-        state: State::new(history),
+        state: ReplayState::new(history),
         waiting: Waiting::new(schedule, options.session_order),
         last_commits: vec![None; if exclusive { history.key_count() } else { 0 }],
         starts: vec![0; history.txn_count()],
@@ -48,9 +48,9 @@ pub(super) fn run(
 
 /// A replay between two points.
 pub(super) struct Replay<'s, 'h> {
-    pub(super) schedule: &'s Schedule<'h>,
+    pub(super) schedule: &'s ReplaySchedule<'h>,
     options: &'s CheckOptions,
-    pub(super) state: State<'h>,
+    pub(super) state: ReplayState<'h>,
     pub(super) waiting: Waiting,
     /// Per key, the position among the points of the last commit of a writer, and its write. Empty if writers
     /// may overlap.
@@ -61,7 +61,7 @@ pub(super) struct Replay<'s, 'h> {
     without_effect: FxHashSet<TxnId>,
     /// The points so far, and what is wrong with them.
     pub(super) points: Vec<Point>,
-    pub(super) found: &'s mut Found,
+    pub(super) found: &'s mut Contradictions,
 }
 
 impl Replay<'_, '_> {
@@ -136,7 +136,7 @@ impl Replay<'_, '_> {
     /// Decides the conditional writes of unknown effect of the transactions that start at one timestamp. Fails
     /// if another one that commits at that timestamp may have written such a key.
     fn decide_effects(&mut self, order: &[Point]) -> Result<(), Inapplicable> {
-        let Schedule { history, moments, .. } = *self.schedule;
+        let ReplaySchedule { history, moments, .. } = *self.schedule;
         let open_start = |point: &Point| match *point {
             Point::Start(txn) if self.schedule.has_open_effects(txn) => Some(txn),
             _ => None,

@@ -8,7 +8,7 @@ use crate::resolved::{InitialContent, InitialContents};
 use crate::rows::{Contents, WrittenRow};
 
 /// The state of a replay. Whatever is done to it can be taken back.
-pub(super) struct State<'h> {
+pub(super) struct ReplayState<'h> {
     pub(super) history: &'h History,
     initial: InitialContents<'h>,
     /// Per key, the version it holds; none for the initial one.
@@ -27,7 +27,7 @@ enum Undo {
     RemoveElement,
 }
 
-impl<'h> Contents<'h> for State<'h> {
+impl<'h> Contents<'h> for ReplayState<'h> {
     fn history(&self) -> &'h History {
         self.history
     }
@@ -51,12 +51,12 @@ impl<'h> Contents<'h> for State<'h> {
     }
 }
 
-impl<'h> State<'h> {
+impl<'h> ReplayState<'h> {
     pub(super) fn new(history: &'h History) -> Self {
         let keys = history.key_count();
         let initial = InitialContents::new(history);
         let rows = IndexedRows::new(history, |key| initial.of(key));
-        State {
+        ReplayState {
             history,
             initial,
             held: vec![None; keys],

@@ -7,9 +7,9 @@
 use isolario_model::{Evidence, History, Inapplicable, KeyId, Outcome, Point, TxnId};
 use rustc_hash::FxHashMap;
 
-use super::Moments;
+use super::TxnPoints;
 use super::run::Replay;
-use super::schedule::{Schedule, commits, txn_of};
+use super::schedule::{ReplaySchedule, commits, txn_of};
 
 /// The transactions that wait, and what for.
 pub(super) struct Waiting {
@@ -43,8 +43,8 @@ enum Status {
 }
 
 impl Waiting {
-    pub(super) fn new(schedule: &Schedule<'_>, session_order: bool) -> Self {
-        let Schedule { history, unplaced, .. } = schedule;
+    pub(super) fn new(schedule: &ReplaySchedule<'_>, session_order: bool) -> Self {
+        let ReplaySchedule { history, unplaced, .. } = schedule;
         let txns = if unplaced.is_empty() { 0 } else { history.txn_count() };
         let (mut lane_of, mut status) = (vec![None; txns], vec![Status::HasPosition; txns]);
         unplaced.iter().for_each(|txn| status[txn.index()] = Status::Waits);
@@ -162,7 +162,7 @@ impl Replay<'_, '_> {
                 self.waiting.watch(self.schedule.history, lane, &difference);
                 break;
             }
-            if self.schedule.moments != Moments::One {
+            if self.schedule.moments != TxnPoints::One {
                 self.points.push(Point::Start(txn));
             }
             self.points.push(Point::Commit(txn));
