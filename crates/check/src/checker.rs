@@ -198,6 +198,11 @@ impl<'h> Checker<'h> {
         self.engines().map_or(&[], |engines| &engines.resolved.dependencies.reads.anomalies)
     }
 
+    /// Whether a transaction committed, by its outcome or because a committed one read what it wrote.
+    pub(crate) fn is_kept(&self, txn: TxnId) -> bool {
+        self.engines().is_some_and(|engines| engines.resolved.dependencies.reads.is_kept(txn))
+    }
+
     /// See [`Engines::open_lists`].
     pub(crate) fn open_lists(&self) -> Vec<OpId> {
         self.engines().map_or_else(Vec::new, Engines::open_lists)

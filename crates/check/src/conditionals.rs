@@ -1,17 +1,17 @@
 //! Conditional writes inside transactions, as reads and writes.
 //!
-//! A compare-and-set that took effect is a read and a write, and one that tells what it found is a read
-//! ([`ItemView`]). One that failed and does not tell saw some other value than it asked for: it is a read
+//! A compare-and-set that took effect is a read and a write, and one that reports what it found is a read
+//! ([`ItemView`]). One that failed without a report saw some other value than it asked for: it is a read
 //! that may have seen any write of another value. Transactions of unknown outcome may have been the reason
 //! for it, too. So it is a choice like that of a read of a value which several transactions wrote, and the
 //! engines decide it as they do any other ([`MetRows`](crate::resolved::MetRows)).
 //!
 //! A transaction of unknown outcome that may have been the reason may have read lists. If it committed, they
 //! must fit, and no engine asks for that under a condition. So the outcomes of such transactions are tried
-//! ([`Registers::by_outcomes`]).
+//! ([`ConditionalRegisters::by_outcomes`]).
 //!
-//! What it asked for and its own transaction had written before, it must have found; and where nobody wrote
-//! anything else, it cannot have found anything else. That is wrong whatever the order.
+//! What it asked for and its own transaction had written before, it must have found; and where no transaction
+//! wrote anything else, it cannot have found anything else. That is wrong whatever the order.
 
 use std::sync::Arc;
 
@@ -21,9 +21,10 @@ use isolario_model::{
     ValueId, ValueRef, Verdict,
 };
 
-use crate::plan::Conclusion;
+use crate::plan::{Conclusion, LoweredHistory};
 use crate::predicates::{Deleters, clash, is_by_row};
-use crate::resolved::{Reads, writes};
+use crate::resolved::writes;
+use crate::rows::{LastWrite, RowVersions};
 use crate::{CheckOptions, Checker};
 
 /// More candidates than this, of all reads together, are not worth their memory.
@@ -34,84 +35,107 @@ const MOST_OUTCOMES: usize = 4;
 
 /// Decides levels of a history with conditional writes. Linearizability knows them anyway.
 pub(crate) fn check(checker: &Checker<'_>, levels: &[Level]) -> Vec<LevelResult> {
-    let registers = Registers::new(checker.history);
-    let items = |by_incarnation| match &registers {
-        Some(Ok(registers)) => {
-            Some(registers.checker(&CheckOptions { by_incarnation, ..checker.options.clone() }))
-        }
-        _ => None,
+    let view = ItemView::new(checker.history);
+    let registers = match &view {
+        Ok(view) => ConditionalRegisters::new(checker.history, view, &checker.options),
+        Err(_) => Err(Conclusion::not_begun()),
     };
-    let by_key = items(false);
-    let by_row = items(true).filter(|_| checker.history.may_reuse_rows());
-    let decide = |level: Level| match (&registers, &by_key) {
+    let decide = |level: Level| match &registers {
         _ if level.needs().single_operations => checker.decide(level),
-        (Some(Ok(registers)), Some(by_key)) => match &by_row {
-            Some(by_row) if is_by_row(level) => registers.decide_by_row(by_row, by_key, level),
-            Some(_) => registers.decide_by_key(by_key, level),
-            None => registers.decide(by_key, level),
-        },
-        (Some(Err(reason)), _) => {
-            Conclusion::Inapplicable(reason.clone()).result(level, Attempt::Nothing)
-        }
-        _ => Conclusion::not_begun().result(level, Attempt::Nothing),
+        Ok(registers) => registers.decide(level),
+        Err(conclusion) => conclusion.clone().result(level, Attempt::Nothing),
     };
     levels.iter().map(|level| decide(*level)).collect()
 }
 
 /// A history with conditional writes as one of registers.
-pub(crate) struct Registers<'h> {
-    history: &'h History,
-    view: ItemView,
-    /// The reads that may have seen one of several writes, by operation of the view.
-    met: Arc<[(OpId, Vec<TxnId>)]>,
-    /// Those that nothing explains: of transactions that did commit.
+struct ConditionalRegisters<'a> {
+    history: &'a History,
+    view: &'a ItemView,
+    /// A row that comes back after a delete is the same row to the first, and another one to the second.
+    by_key: LoweredHistory<'a>,
+    by_row: LoweredHistory<'a>,
+    /// The anomalies of reads that nothing explains: of transactions that committed.
     unexplained: Vec<Anomaly>,
+    may_reuse_rows: bool,
 }
 
-impl<'h> Registers<'h> {
-    /// None if it would be too large.
-    pub(crate) fn new(history: &'h History) -> Option<Result<Self, Inapplicable>> {
-        let view = ItemView::new(history).ok()?;
-        if let Some(op) = open_conditional(history, &view) {
-            return Some(Err(Inapplicable::OpenConditional { op }));
+impl<'a> ConditionalRegisters<'a> {
+    /// Fails if it would be too large, or if a conditional write does not say enough.
+    fn new(
+        history: &'a History,
+        view: &'a ItemView,
+        options: &CheckOptions,
+    ) -> Result<Self, Conclusion> {
+        if let Some(op) = open_conditional(history, view) {
+            return Err(Inapplicable::OpenConditional { op }.into());
         }
-        let open = Candidates::new(&view).of_all(history)?;
-        let of_item = |open: &Open| (open.item, open.writers.clone());
-        let met: Arc<[(OpId, Vec<TxnId>)]> = open.iter().map(of_item).collect();
-        let mut unexplained = Vec::new();
-        if open.iter().any(|open| open.writers.is_empty()) {
-            let reads = Reads::with_matched(view.history(), &met);
-            let is_wrong = |open: &&Open| {
-                open.writers.is_empty() && reads.is_kept(view.history().op_txn(open.item))
-            };
-            unexplained = open.iter().filter(is_wrong).map(Open::anomaly).collect();
-        }
-        Some(Ok(Registers { history, view, met, unexplained }))
+        let open = open_reads(history, view).ok_or_else(Conclusion::not_begun)?;
+        let of_item = |open: &OpenConditionalRead| (open.item, open.writers.clone());
+        let matched: Arc<[(OpId, Vec<TxnId>)]> = open.iter().map(of_item).collect();
+        let items = |by_incarnation| {
+            let options = CheckOptions { by_incarnation, ..options.clone() };
+            LoweredHistory::new(history, view, options, Arc::clone(&matched))
+        };
+        let (by_key, by_row) = (items(false), items(true));
+        let impossible = open.iter().filter(|open| open.writers.is_empty());
+        let is_wrong =
+            |open: &&OpenConditionalRead| by_key.items.is_kept(view.history().op_txn(open.item));
+        let unexplained = impossible.filter(is_wrong).map(OpenConditionalRead::anomaly).collect();
+        let may_reuse_rows = history.may_reuse_rows();
+        Ok(ConditionalRegisters { history, view, by_key, by_row, unexplained, may_reuse_rows })
     }
 
-    /// The same history without conditional writes, and a checker of it.
-    pub(crate) fn checker(&self, options: &CheckOptions) -> Checker<'_> {
-        Checker::with_matched(self.view.history(), options.clone(), Arc::clone(&self.met))
+    /// Decides a level. Where rows that come back after a delete are others, writers that exclude each other
+    /// by their keys do so row by row. A level at which a key is one row says nothing about such levels.
+    fn decide(&self, level: Level) -> LevelResult {
+        if !self.may_reuse_rows {
+            return self.decide_by(&self.by_key, level);
+        }
+        let (registers, is_by_row) =
+            if is_by_row(level) { (&self.by_row, true) } else { (&self.by_key, false) };
+        let deleters = Deleters::new(self.view.history());
+        let mut result = deleters.without_parted(self.decide_by(registers, level));
+        deleters.claim_no_more(&mut result);
+        let excludes = level.shape().exclusive_writers;
+        let clashes = match &result.verdict {
+            Verdict::Satisfied(witness) if is_by_row => {
+                clash(self.view.history(), witness, &[], excludes)
+            }
+            _ => false,
+        };
+        if !clashes {
+            return result;
+        }
+        let by_key = self.decide_by(&self.by_key, level);
+        if by_key.verdict.is_satisfied() {
+            by_key
+        } else {
+            Conclusion::limit(Limit::NotSearched).result(level, result.decided_by)
+        }
     }
 
-    /// Decides a level by a checker of the view.
-    fn decide(&self, items: &Checker<'_>, level: Level) -> LevelResult {
-        if self.is_wrong_at(level) {
+    /// Decides a level by the view.
+    fn decide_by(&self, registers: &LoweredHistory<'_>, level: Level) -> LevelResult {
+        // Whether every read must have returned what a committed transaction wrote.
+        let explains_reads = AnomalyKind::ThinAirRead.forbidden_at(level);
+        if explains_reads && !self.unexplained.is_empty() {
             let unexplained = Conclusion::refuted(self.unexplained.clone());
             return unexplained.result(level, Attempt::Reads);
         }
-        let mut result = items.decide(level);
-        let open = items.open_lists();
-        if result.verdict.is_satisfied() && !open.is_empty() && explains_reads(level) {
-            result = Conclusion::limit(Limit::NotSearched).result(level, result.decided_by);
+        let mut result = registers.decide(level);
+        let open = registers.items.open_lists();
+        if !open.is_empty() {
+            if result.verdict.is_satisfied() && explains_reads {
+                result = Conclusion::limit(Limit::NotSearched).result(level, result.decided_by);
+            }
+            if !result.verdict.is_violated() {
+                result = self.by_outcomes(&registers.items, level, &open).unwrap_or(result);
+            }
         }
-        if !result.verdict.is_violated() && !open.is_empty() {
-            result = self.by_outcomes(&items.options, level, &open).unwrap_or(result);
-        }
-        let result = self.view.result_of(self.history, result);
-        match self.met.first().filter(|_| is_unsearched(&result)) {
-            Some((met, _)) => {
-                let reason = Inapplicable::OpenConditional { op: self.view.origin(*met) };
+        match registers.items.met.first().filter(|_| is_unsearched(&result)) {
+            Some((item, _)) => {
+                let reason = Inapplicable::OpenConditional { op: self.view.origin(*item) };
                 Conclusion::Inapplicable(reason).result(level, result.decided_by)
             }
             None => result,
@@ -120,67 +144,25 @@ impl<'h> Registers<'h> {
 
     /// The result for some outcomes of the transactions of these operations that satisfy the level: first, that
     /// none of them committed.
-    fn by_outcomes(
-        &self,
-        options: &CheckOptions,
-        level: Level,
-        open: &[OpId],
-    ) -> Option<LevelResult> {
+    fn by_outcomes(&self, items: &Checker<'_>, level: Level, open: &[OpId]) -> Option<LevelResult> {
         let ways = if open.len() > MOST_OUTCOMES { 1 } else { 1 << open.len() };
         let decide = |way: usize| {
-            let (mut committed, mut met) = (Vec::new(), self.met.to_vec());
+            let (mut committed, mut matched) = (Vec::new(), items.met.to_vec());
             for (at, op) in open.iter().enumerate() {
-                match way >> at & 1 {
-                    1 => committed.push(self.view.history().op_txn(*op)),
+                if way >> at & 1 == 1 {
+                    committed.push(self.view.history().op_txn(*op));
+                } else {
                     // A read that no write explains: its transaction cannot have committed.
-                    _ => met.push((*op, Vec::new())),
+                    matched.push((*op, Vec::new()));
                 }
             }
-            let options = CheckOptions { committed, ..options.clone() };
-            let items = Checker::with_matched(self.view.history(), options, Arc::from(met));
-            let is_open = !items.open_lists().is_empty();
-            (!is_open).then(|| items.decide(level)).filter(|found| found.verdict.is_satisfied())
+            let options = CheckOptions { committed, ..items.options.clone() };
+            let registers =
+                LoweredHistory::new(self.history, self.view, options, Arc::from(matched));
+            let is_open = !registers.items.open_lists().is_empty();
+            (!is_open).then(|| registers.decide(level)).filter(|found| found.verdict.is_satisfied())
         };
         (0..ways).find_map(decide)
-    }
-
-    /// Decides a level at which rows that come back after a delete are other ones. Writers that exclude each
-    /// other by their keys do so row by row.
-    fn decide_by_row(
-        &self,
-        by_row: &Checker<'_>,
-        by_key: &Checker<'_>,
-        level: Level,
-    ) -> LevelResult {
-        let deleters = Deleters::new(self.view.history());
-        let mut result = deleters.without_parted(self.decide(by_row, level));
-        deleters.claim_no_more(&mut result);
-        let clashes = |result: &LevelResult| match &result.verdict {
-            Verdict::Satisfied(witness) => {
-                clash(self.view.history(), witness, &[], level.shape().exclusive_writers)
-            }
-            _ => false,
-        };
-        if !clashes(&result) {
-            return result;
-        }
-        let by_key = self.decide(by_key, level);
-        match by_key.verdict.is_satisfied() {
-            true => by_key,
-            false => Conclusion::limit(Limit::NotSearched).result(level, result.decided_by),
-        }
-    }
-
-    /// Decides a level at which a key is one row, which says nothing about levels at which it is not.
-    fn decide_by_key(&self, by_key: &Checker<'_>, level: Level) -> LevelResult {
-        let mut result = self.decide(by_key, level);
-        Deleters::new(self.view.history()).claim_no_more(&mut result);
-        result
-    }
-
-    /// Whether a level forbids what nothing explains.
-    fn is_wrong_at(&self, level: Level) -> bool {
-        !self.unexplained.is_empty() && explains_reads(level)
     }
 }
 
@@ -192,45 +174,40 @@ fn is_unsearched(result: &LevelResult) -> bool {
     matches!(undecided.limit, NotSearched | Steps) && undecided.progress.is_none()
 }
 
-/// Whether every read must have seen what somebody wrote who committed.
-fn explains_reads(level: Level) -> bool {
-    AnomalyKind::ThinAirRead.forbidden_at(level)
-}
-
-/// A conditional write that is not told enough about.
+/// A conditional write of which too little is known.
 fn open_conditional(history: &History, view: &ItemView) -> Option<OpId> {
-    let conditionals =
-        || (0..history.op_count()).map(OpId::at).filter(|op| history.conditional(*op).is_some());
+    use ConditionalOutcome::{Contradiction, FoundAnother};
     // What they compare with is a value, and here versions are something else.
-    if history.names_versions() {
-        return conditionals().next();
+    let names_versions = history.names_versions();
+    if !names_versions {
+        let unsure = view.unsure_conditional();
+        if unsure.is_some() || matches!(history.initial(), Initial::Value(_)) {
+            return unsure;
+        }
     }
-    if matches!(history.initial(), Initial::Value(_)) {
-        return view.unsure_conditional();
-    }
-    // Nobody knows what else a register held at first, or whether it was absent.
-    let ended = |op: &OpId| history.conditional(*op).map(|conditional| conditional.ended);
+    // It is unknown what else a register held at first, or whether it was absent.
     let is_open = |op: &OpId| {
-        matches!(
-            ended(op),
-            Some(ConditionalOutcome::FoundAnother | ConditionalOutcome::Contradiction)
-        ) || history.op_kinds()[op.index()] == OpKind::InsertIfAbsent
+        history.conditional(*op).is_some_and(|conditional| {
+            names_versions
+                || matches!(conditional.ended, FoundAnother | Contradiction)
+                || history.op_kinds()[op.index()] == OpKind::InsertIfAbsent
+        })
     };
-    view.unsure_conditional().or_else(|| conditionals().find(is_open))
+    (0..history.op_count()).map(OpId::at).find(is_open)
 }
 
-/// A read that does not tell what it saw.
-struct Open {
+/// A read that does not say what it returned.
+struct OpenConditionalRead {
     /// The conditional write, and the read in the view.
     op: OpId,
     item: OpId,
-    /// Who may have written what it saw.
+    /// The transactions that may have written what it returned.
     writers: Vec<TxnId>,
     /// The own write before it, which is what it asked for.
     own: Option<OpId>,
 }
 
-impl Open {
+impl OpenConditionalRead {
     fn anomaly(&self) -> Anomaly {
         let kind = match self.own {
             Some(_) => AnomalyKind::NotMyOwnWrite,
@@ -241,78 +218,59 @@ impl Open {
     }
 }
 
-/// Who may have written what a read saw that was something else than it asked for.
-struct Candidates<'v> {
-    view: &'v ItemView,
-    /// The last writes of each key by those that did not abort: key, writer and word, by key.
-    writes: Vec<(u32, TxnId, u64)>,
-}
-
-impl<'v> Candidates<'v> {
-    fn new(view: &'v ItemView) -> Self {
-        let items = view.history();
-        let mut written = Vec::new();
-        for txn in items.txns().filter(|txn| items.outcome(*txn) != Outcome::Aborted) {
-            let of_txn = items.txn_ops(txn).filter(|op| writes(items.op_kinds()[op.index()]));
-            written.extend(of_txn.map(|op| (items.op_keys()[op.index()].0, txn, op)));
-        }
-        written.sort_unstable();
-        let last = written.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter_map(<[_]>::last);
-        let writes = last.map(|(key, txn, op)| (*key, *txn, items.encoded_version(*op))).collect();
-        Candidates { view, writes }
-    }
-
-    /// The reads of all that did not abort; none if they have too many candidates.
-    fn of_all(&self, history: &History) -> Option<Vec<Open>> {
-        let mut found: Vec<Open> = Vec::new();
-        let mut candidates = 0;
-        for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
-            for op in history.txn_ops(txn) {
-                if let Some(open) = history.conditional(op).and_then(|c| self.open(txn, op, &c)) {
-                    candidates += open.writers.len();
-                    found.push(open);
-                }
-                if candidates > MOST_CANDIDATES {
-                    return None;
-                }
+/// The open reads of all transactions that did not abort; none if they have too many candidates.
+fn open_reads(history: &History, view: &ItemView) -> Option<Vec<OpenConditionalRead>> {
+    let counts = |txn: TxnId| history.outcome(txn) != Outcome::Aborted;
+    let versions = RowVersions::new(view, counts);
+    let mut found: Vec<OpenConditionalRead> = Vec::new();
+    let mut candidates = 0;
+    for txn in history.txns().filter(|txn| counts(*txn)) {
+        for op in history.txn_ops(txn) {
+            let Some(conditional) = history.conditional(op) else { continue };
+            if let Some(open) = open_read(view, &versions, (txn, op), &conditional) {
+                candidates += open.writers.len();
+                found.push(open);
+            }
+            if candidates > MOST_CANDIDATES {
+                return None;
             }
         }
-        Some(found)
     }
+    Some(found)
+}
 
-    /// None if it tells what it found, or found what its own transaction had written.
-    fn open(&self, txn: TxnId, op: OpId, conditional: &ConditionalWrite) -> Option<Open> {
-        let ConditionalWrite { key, expected, ended, .. } = *conditional;
-        let items = self.view.history();
-        let item = self.view.read_of_matched(op, key)?;
-        let expected = expected.or_else(|| items.find_value(ValueRef::Nil)).map(ValueId::to_bits);
-        let is_other = |word: u64| Some(word) != expected;
-        if !matches!(ended, ConditionalOutcome::FoundAnother | ConditionalOutcome::Contradiction) {
-            return None;
-        }
-        let is_own = |other: &OpId| {
-            *other < item
-                && items.op_keys()[other.index()] == key
-                && writes(items.op_kinds()[other.index()])
-        };
-        let own = items.txn_ops(txn).rfind(is_own);
-        let impossible = Open { op, item, writers: Vec::new(), own: None };
-        if ended == ConditionalOutcome::Contradiction {
-            return Some(impossible);
-        }
-        if let Some(own) = own {
-            let own = Some(own).filter(|own| !is_other(items.encoded_version(*own)));
-            return own.map(|own| Open { own: Some(self.view.origin(own)), ..impossible });
-        }
-        let of_key = self.writes.partition_point(|(of, ..)| *of < key.0);
-        let of_key = self.writes[of_key..].iter().take_while(|(of, ..)| *of == key.0);
-        let others = of_key.filter(|(_, writer, word)| *writer != txn && is_other(*word));
-        let mut writers: Vec<TxnId> = others.map(|(_, writer, _)| *writer).collect();
-        let is_other_at_first = match items.encoded_initial_version() {
-            Some(word) => is_other(word),
-            None => true,
-        };
-        writers.extend(is_other_at_first.then_some(TxnId::INIT));
-        Some(Open { writers, ..impossible })
+/// None if a conditional write says what it found, or found what its own transaction had written.
+fn open_read(
+    view: &ItemView,
+    versions: &RowVersions,
+    (txn, op): (TxnId, OpId),
+    conditional: &ConditionalWrite,
+) -> Option<OpenConditionalRead> {
+    let ConditionalWrite { key, expected, ended, .. } = *conditional;
+    let items = view.history();
+    let item = view.read_of_matched(op, key)?;
+    let impossible = OpenConditionalRead { op, item, writers: Vec::new(), own: None };
+    match ended {
+        ConditionalOutcome::Contradiction => return Some(impossible),
+        ConditionalOutcome::FoundAnother => {}
+        _ => return None,
     }
+    let expected = expected.or_else(|| items.find_value(ValueRef::Nil)).map(ValueId::to_bits);
+    let is_other = |encoded: u64| Some(encoded) != expected;
+    let is_own = |other: &OpId| {
+        *other < item
+            && items.op_keys()[other.index()] == key
+            && writes(items.op_kinds()[other.index()])
+    };
+    if let Some(own) = items.txn_ops(txn).rfind(is_own) {
+        let is_expected = !is_other(items.encoded_version(own));
+        return is_expected
+            .then(|| OpenConditionalRead { own: Some(view.origin(own)), ..impossible });
+    }
+    let is_candidate =
+        |version: &&LastWrite| version.writer != txn && is_other(version.row.encoded);
+    let candidates = versions.of(key).iter().filter(is_candidate);
+    let mut writers: Vec<TxnId> = candidates.map(|version| version.writer).collect();
+    writers.extend(items.encoded_initial_version().is_none_or(is_other).then_some(TxnId::INIT));
+    Some(OpenConditionalRead { writers, ..impossible })
 }

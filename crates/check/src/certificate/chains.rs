@@ -15,18 +15,18 @@ use isolario_model::{History, KeyId, OpId, RowRef, StatedOrder, TxnId, ValueId, 
 
 use crate::graph::Rows;
 use crate::resolved::{InitialContent, InitialContents};
-use crate::rows::{LastWrite, written_rows};
+use crate::rows::{LastWrite, RowVersions, written_rows};
 
 /// A version: a position among all versions, those of a row together and in their order.
 pub(super) type Version = u32;
 
 /// The versions of each row: the initial one, and then those that were written.
-pub(super) struct Chains<'h> {
+pub(super) struct VersionChains<'h> {
     history: &'h History,
     initial: InitialContents<'h>,
     /// Per row, the position of its first version; then the number of versions.
     starts: Vec<Version>,
-    versions: Vec<Written>,
+    versions: Vec<ChainVersion>,
     /// Per version, whether it begins a new incarnation.
     begins: Vec<bool>,
     /// Per row, whether one of its versions does.
@@ -37,7 +37,7 @@ pub(super) struct Chains<'h> {
 
 /// A version that a transaction wrote, or the initial one.
 #[derive(Clone, Copy)]
-pub(super) struct Written {
+pub(super) struct ChainVersion {
     pub(super) key: KeyId,
     pub(super) writer: TxnId,
     /// The last write of the row by that transaction; none for the initial version.
@@ -51,22 +51,21 @@ pub(super) struct Written {
     pub(super) stated_at: u64,
 }
 
-impl<'h> Chains<'h> {
-    /// Puts the last writes of transactions that count, given by transaction, into the order that is
-    /// stated. Fails with a row whose order is not stated in full.
+impl<'h> VersionChains<'h> {
+    /// Puts the last writes of transactions that count into the order that is stated. Fails with a row whose
+    /// order is not stated in full.
     pub(super) fn new(
         history: &'h History,
-        writes: &[LastWrite],
+        writes: &RowVersions,
         orders: &[StatedOrder],
     ) -> Result<Self, KeyId> {
         let keys = history.key_count();
-        let of_keys = Rows::group(keys, (0..).zip(writes).map(|(at, write)| (write.row.key.0, at)));
         let statements = Rows::group(keys, (0..).zip(orders).map(|(at, order)| (order.key.0, at)));
         let mut starts = Vec::with_capacity(keys + 1);
-        let mut versions = Vec::with_capacity(keys + writes.len());
+        let mut versions = Vec::with_capacity(keys + writes.all().len());
         for key in (0..keys).map(KeyId::at) {
             starts.push(versions.len() as Version);
-            versions.push(Written {
+            versions.push(ChainVersion {
                 key,
                 writer: TxnId::INIT,
                 write: None,
@@ -75,15 +74,13 @@ impl<'h> Chains<'h> {
                 is_insert: false,
                 stated_at: 0,
             });
-            let of_key = of_keys.get(key.index()).iter().map(|at: &u32| writes[*at as usize]);
-            let of_key: Vec<LastWrite> = of_key.collect();
             let stated = statements.get(key.index()).iter().map(|at: &u32| &orders[*at as usize]);
-            for (last, stated_at) in sort(&of_key, stated).ok_or(key)? {
+            for (last, stated_at) in sort(writes.of(key), stated).ok_or(key)? {
                 let LastWrite { row, writer, first } = last;
                 let mut inserted = written_rows(history, first).filter(|row| row.key == key);
                 let is_insert = history.op_predicate(first).is_none()
                     && inserted.any(|row| history.value(row.value) != ValueRef::Nil);
-                versions.push(Written {
+                versions.push(ChainVersion {
                     key,
                     writer,
                     write: Some(row.write),
@@ -100,7 +97,8 @@ impl<'h> Chains<'h> {
             Rows::group(history.txn_count(), by_txn.map(|(at, written)| (written.writer.0, at)));
         let initial = InitialContents::new(history);
         let (begins, is_reborn) = (Vec::new(), Vec::new());
-        let mut chains = Chains { history, initial, starts, versions, begins, is_reborn, of_txn };
+        let mut chains =
+            VersionChains { history, initial, starts, versions, begins, is_reborn, of_txn };
         chains.begins = (0..chains.len()).map(|version| chains.is_rebirth(version)).collect();
         let is_reborn = |mut row: Range<Version>| row.any(|version| chains.begins(version));
         chains.is_reborn = chains.rows().map(is_reborn).collect();
@@ -109,7 +107,7 @@ impl<'h> Chains<'h> {
 
     /// Whether a row that had been deleted is there again, or was until its writer deleted it.
     fn is_rebirth(&self, version: Version) -> bool {
-        let Written { key, is_insert, writer, .. } = self.written(version);
+        let ChainVersion { key, is_insert, writer, .. } = self.written(version);
         if writer.is_init() || !self.history.is_row(key) || !is_insert && !self.is_there(version) {
             return false;
         }
@@ -131,7 +129,7 @@ impl<'h> Chains<'h> {
         self.starts[key.index()]..self.starts[key.index() + 1]
     }
 
-    pub(super) fn written(&self, version: Version) -> Written {
+    pub(super) fn written(&self, version: Version) -> ChainVersion {
         self.versions[version as usize]
     }
 
@@ -189,7 +187,7 @@ impl<'h> Chains<'h> {
 
     /// The value of a version; none for an initial one that was never read, which is unknown.
     pub(super) fn value(&self, version: Version) -> Option<ValueRef<'h>> {
-        let Written { key, value, .. } = self.written(version);
+        let ChainVersion { key, value, .. } = self.written(version);
         match value {
             Some(value) => Some(self.history.value(value)),
             None => match self.initial.of(key) {

@@ -10,12 +10,12 @@
 //! these, per row, the last changer up to the member and the first one after it are enough. The
 //! versions of a row (of an incarnation, where these are objects) are connected by overwrites, one after
 //! the other. An earlier changer leads to the last one by overwrites and from there to the reader: to
-//! the same place, with no anti-dependency either. From the reader, the first changer after the member is
-//! one anti-dependency away, and overwrites lead from it to all later ones: to the same places, with
+//! the same transaction, with no anti-dependency either. From the reader, the first changer after the member is
+//! one anti-dependency away, and overwrites lead from it to all later ones: to the same ones, with
 //! one anti-dependency as well, and with overwrites behind it, so that no two anti-dependencies are
 //! adjacent that were not before. So whatever a level forbids, it finds a cycle of the few edges where
 //! there is one of the many. If the reader itself wrote the changer, overwrites lead to it, or from it,
-//! in place of the edge.
+//! instead of the edge.
 //!
 //! And of these few, only those are looked for that contradict a given order: one in which all other
 //! edges lead forward ([`Certificate::contradicted`]). Along that order the versions of an object are in
@@ -30,9 +30,9 @@ use isolario_model::{Inapplicable, OpId, PredicateId, TxnId};
 use isolario_predicate::EvalError;
 use rayon::prelude::*;
 
-use super::chains::{Chains, Version};
+use super::chains::{Version, VersionChains};
 use super::items::ItemRead;
-use super::levels::{Counted, Question};
+use super::levels::{Counted, LevelQuestion};
 use super::observed::StatedOp;
 use super::{Certificate, Objects};
 use crate::rows::OwnWrites;
@@ -66,7 +66,11 @@ pub(super) struct OrderPositions {
 
 impl OrderPositions {
     /// `writes` are, per transaction, the positions at which its versions appear.
-    pub(super) fn new(chains: &Chains<'_>, reads: Vec<u32>, writes: &[u32]) -> OrderPositions {
+    pub(super) fn new(
+        chains: &VersionChains<'_>,
+        reads: Vec<u32>,
+        writes: &[u32],
+    ) -> OrderPositions {
         let appears = |version| match chains.writer(version) {
             TxnId::INIT => 0,
             writer => writes[writer.index()] + 1,
@@ -114,7 +118,7 @@ impl Certificate<'_> {
     pub(super) fn contradicted(
         &self,
         positions: &OrderPositions,
-        question: Question<'_>,
+        question: LevelQuestion<'_>,
     ) -> Result<Vec<PredicateEdge>, Inapplicable> {
         let now = |txn: TxnId| positions.reads[txn.index()];
         self.nearest(positions, question, |txn| Some((now(txn), now(txn))))
@@ -126,7 +130,7 @@ impl Certificate<'_> {
     pub(super) fn nearest(
         &self,
         positions: &OrderPositions,
-        question: Question<'_>,
+        question: LevelQuestion<'_>,
         bounds: impl Fn(TxnId) -> Option<(u32, u32)> + Sync,
     ) -> Result<Vec<PredicateEdge>, Inapplicable> {
         let (counted, objects) = (question.counted, question.objects());

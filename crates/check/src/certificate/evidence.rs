@@ -5,7 +5,7 @@ use isolario_model::{Anomaly, AnomalyKind, Edge, KeyId, OpId, Reason, TxnId, Ver
 use super::chains::Version;
 use super::dependencies::PredicateEdge;
 use super::items::ItemRead;
-use super::levels::{CertificateGraph, Counted, Question};
+use super::levels::{CertificateGraph, Counted, LevelQuestion};
 use super::{Certificate, only_at};
 use crate::cycles::{self, Explain};
 use crate::graph::{InTime, components, precedes};
@@ -16,12 +16,12 @@ impl Certificate<'_> {
     /// The level is violated by a cycle of each component of a graph.
     pub(super) fn refuted_by(
         &self,
-        question: Question<'_>,
+        question: LevelQuestion<'_>,
         graph: &CertificateGraph,
         found: &[PredicateEdge],
     ) -> Conclusion {
         // A cycle without the snapshots says more.
-        let without = Question { by_snapshots: false, ..question };
+        let without = LevelQuestion { by_snapshots: false, ..question };
         let cycles = self.cycles(without, graph, found);
         Conclusion::refuted(match cycles.is_empty() {
             true => self.cycles(question, graph, found),
@@ -33,7 +33,7 @@ impl Certificate<'_> {
     /// same reason as real time, so both close cycles; the explanation prefers real time.
     fn cycles(
         &self,
-        question: Question<'_>,
+        question: LevelQuestion<'_>,
         graph: &CertificateGraph,
         found: &[PredicateEdge],
     ) -> Vec<Anomaly> {
@@ -51,7 +51,7 @@ impl Certificate<'_> {
     /// (reader, writer) leads back. `edges` are those of the graph, and the anti-dependencies of predicates.
     pub(super) fn refuted_by_pairs(
         &self,
-        question: Question<'_>,
+        question: LevelQuestion<'_>,
         (graph, mut edges): (&CertificateGraph, Vec<(TxnId, TxnId)>),
         found: &[PredicateEdge],
         back: &[(u32, u32)],
@@ -74,7 +74,7 @@ impl Certificate<'_> {
 
     /// An anomaly that was found at a level. One that overwrites from one incarnation to the next
     /// says nothing about the levels at which these are different objects.
-    fn at(&self, question: Question<'_>, mut anomaly: Anomaly) -> Anomaly {
+    fn at(&self, question: LevelQuestion<'_>, mut anomaly: Anomaly) -> Anomaly {
         // A lost update is one of two transactions that read the same version and each overwrote what the
         // other read. A version is followed by one other, so these read different ones.
         if anomaly.kind == AnomalyKind::LostUpdate {
@@ -97,7 +97,7 @@ impl Certificate<'_> {
 /// The reasons of dependencies that a question counts.
 struct Explanation<'e, 'h> {
     certificate: &'e Certificate<'h>,
-    question: Question<'e>,
+    question: LevelQuestion<'e>,
     dependencies: Dependencies<'e>,
     /// The dependencies of predicates, sorted.
     found: Vec<PredicateEdge>,
@@ -179,7 +179,7 @@ impl Explain for Explanation<'_, '_> {
 impl<'e, 'h> Explanation<'e, 'h> {
     fn new(
         certificate: &'e Certificate<'h>,
-        question: Question<'e>,
+        question: LevelQuestion<'e>,
         found: &[PredicateEdge],
     ) -> Explanation<'e, 'h> {
         let mut found = found.to_vec();

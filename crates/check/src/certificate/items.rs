@@ -3,7 +3,7 @@
 use isolario_model::{Inapplicable, OpId, OpKind, TxnId, ValueRef};
 
 use super::chains::Version;
-use super::levels::{Counted, Open, Question};
+use super::levels::{Counted, LevelQuestion, Open};
 use super::{Certificate, Objects};
 use crate::graph::places;
 use crate::resolved::Source;
@@ -141,7 +141,7 @@ impl Certificate<'_> {
 
     /// The dependencies between transactions without predicates: session order, overwrites and, if
     /// they count, reads.
-    pub(super) fn item_dependencies(&self, question: Question<'_>) -> Vec<(TxnId, TxnId)> {
+    pub(super) fn item_dependencies(&self, question: LevelQuestion<'_>) -> Vec<(TxnId, TxnId)> {
         let objects = question.objects();
         let dependencies = self.dependencies();
         let kept = self.history.txns().filter(|txn| question.sessions && self.is_kept(*txn));

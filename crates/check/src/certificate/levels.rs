@@ -21,7 +21,7 @@ use crate::plan::Conclusion;
 
 /// A level, and what decides it.
 #[derive(Clone, Copy)]
-pub(super) struct Question<'q> {
+pub(super) struct LevelQuestion<'q> {
     pub(super) level: Level,
     pub(super) counted: Counted,
     /// Whether session order counts.
@@ -78,7 +78,7 @@ pub(super) enum Open<'q> {
     Chosen(&'q [ItemRead]),
 }
 
-impl Question<'_> {
+impl LevelQuestion<'_> {
     pub(super) fn objects(&self) -> Objects {
         Objects::at(self.level)
     }
@@ -151,10 +151,10 @@ impl Moments for CertificateGraph {
 }
 
 /// The end of the search for an order.
-enum Found {
+enum OrderSearch {
     /// An order in which all dependencies lead forward.
     Order(Vec<u32>),
-    /// There is none: these dependencies have a cycle.
+    /// These dependencies have a cycle.
     Cycle(CertificateGraph, Vec<PredicateEdge>),
 }
 
@@ -164,9 +164,9 @@ impl Certificate<'_> {
         self.answer(self.question(level, open)).unwrap_or_else(Conclusion::from)
     }
 
-    pub(super) fn question<'q>(&self, level: Level, open: Open<'q>) -> Question<'q> {
+    pub(super) fn question<'q>(&self, level: Level, open: Open<'q>) -> LevelQuestion<'q> {
         let shape = level.shape();
-        Question {
+        LevelQuestion {
             level,
             counted: Counted::at(level).unwrap_or(Counted::AntiDependencies),
             sessions: shape.session_order && self.options.session_order,
@@ -176,7 +176,7 @@ impl Certificate<'_> {
         }
     }
 
-    fn answer(&self, question: Question<'_>) -> Result<Conclusion, Inapplicable> {
+    fn answer(&self, question: LevelQuestion<'_>) -> Result<Conclusion, Inapplicable> {
         // A serial order satisfies every level, unless real time or snapshots contradict it.
         if let Some(order) = self.serial(question.open)?
             && (!question.in_time || agrees(self.history, self.options.clock_skew, &order))
@@ -191,11 +191,11 @@ impl Certificate<'_> {
             return self.parallel(question);
         }
         Ok(match self.order(question)? {
-            Found::Order(order) if self.are_explained(question, &order)? => {
+            OrderSearch::Order(order) if self.are_explained(question, &order)? => {
                 self.satisfied(question, &order)
             }
-            Found::Order(_) => self.left_open(),
-            Found::Cycle(graph, found) => self.refuted_by(question, &graph, &found),
+            OrderSearch::Order(_) => self.left_open(),
+            OrderSearch::Cycle(graph, found) => self.refuted_by(question, &graph, &found),
         })
     }
 
@@ -203,8 +203,8 @@ impl Certificate<'_> {
     fn serial(&self, open: Open<'_>) -> Result<Option<Vec<u32>>, Inapplicable> {
         let find = || {
             Ok(match self.order(self.question(Level::Serializable, open))? {
-                Found::Order(order) => Some(order),
-                Found::Cycle(..) => None,
+                OrderSearch::Order(order) => Some(order),
+                OrderSearch::Cycle(..) => None,
             })
         };
         let known = match open {
@@ -216,7 +216,7 @@ impl Certificate<'_> {
     }
 
     /// The level holds by an order of nodes.
-    fn satisfied(&self, question: Question<'_>, order: &[u32]) -> Conclusion {
+    fn satisfied(&self, question: LevelQuestion<'_>, order: &[u32]) -> Conclusion {
         let is_kept = |txn: TxnId| self.is_kept(txn);
         let txns = order.iter().map(|txn| TxnId(*txn)).filter(|txn| is_kept(*txn));
         Conclusion::Holds(match question.level.shape().visible {
@@ -236,7 +236,7 @@ impl Certificate<'_> {
 
     /// Looks for an order of nodes in which all dependencies lead forward. Those of predicates are added as
     /// they turn out to contradict one.
-    fn order(&self, question: Question<'_>) -> Result<Found, Inapplicable> {
+    fn order(&self, question: LevelQuestion<'_>) -> Result<OrderSearch, Inapplicable> {
         let is_split = question.is_split();
         let mut waits = self.item_dependencies(question);
         let mut overtaken = Vec::new();
@@ -253,11 +253,11 @@ impl Certificate<'_> {
                 is_split.then_some(&overtaken),
             );
             let Some(order) = self.topological(question, &graph, guess) else {
-                return Ok(Found::Cycle(graph, found));
+                return Ok(OrderSearch::Cycle(graph, found));
             };
             let contradicted = self.contradicted(&self.positions(question, &order), question)?;
             if contradicted.is_empty() {
-                return Ok(Found::Order(order));
+                return Ok(OrderSearch::Order(order));
             }
             for edge in &contradicted {
                 let relation = if is_split && edge.is_anti { &mut overtaken } else { &mut waits };
@@ -271,7 +271,7 @@ impl Certificate<'_> {
     /// A topological order of a graph's nodes, with snapshots and in real time where these count.
     fn topological(
         &self,
-        question: Question<'_>,
+        question: LevelQuestion<'_>,
         graph: &CertificateGraph,
         guess: Vec<u32>,
     ) -> Option<Vec<u32>> {
@@ -287,33 +287,35 @@ impl Certificate<'_> {
     }
 
     /// Commits by the database's clock, if snapshots count.
-    pub(super) fn snapshot_chain(&self, question: Question<'_>) -> &RealTime {
+    pub(super) fn snapshot_chain(&self, question: LevelQuestion<'_>) -> &RealTime {
         if question.by_snapshots { &self.snapshots.chain } else { &self.no_chain }
     }
 
     /// Real time, if it counts.
-    pub(super) fn time_chain(&self, question: Question<'_>) -> &RealTime {
+    pub(super) fn time_chain(&self, question: LevelQuestion<'_>) -> &RealTime {
         if question.in_time { self.real_time() } else { &self.no_chain }
     }
 
     /// The positions of transactions and versions in an order of nodes.
-    pub(super) fn positions(&self, question: Question<'_>, order: &[u32]) -> OrderPositions {
-        let places = places(order);
+    pub(super) fn positions(&self, question: LevelQuestion<'_>, order: &[u32]) -> OrderPositions {
+        let positions = places(order);
         if question.is_split() {
-            let starts = places.iter().copied().step_by(2).collect();
-            let commits: Vec<u32> = places.iter().copied().skip(1).step_by(2).collect();
+            let starts = positions.iter().copied().step_by(2).collect();
+            let commits: Vec<u32> = positions.iter().copied().skip(1).step_by(2).collect();
             OrderPositions::new(&self.chains, starts, &commits)
         } else {
-            OrderPositions::new(&self.chains, places.clone(), &places)
+            OrderPositions::new(&self.chains, positions.clone(), &positions)
         }
     }
 
     /// Consistent view and parallel snapshot isolation: no cycle has fewer than two anti-dependencies.
-    fn parallel(&self, question: Question<'_>) -> Result<Conclusion, Inapplicable> {
-        let without_anti = Question { counted: Counted::Reads, ..question };
+    fn parallel(&self, question: LevelQuestion<'_>) -> Result<Conclusion, Inapplicable> {
+        let without_anti = LevelQuestion { counted: Counted::Reads, ..question };
         let order = match self.order(without_anti)? {
-            Found::Order(order) => order,
-            Found::Cycle(graph, found) => return Ok(self.refuted_by(without_anti, &graph, &found)),
+            OrderSearch::Order(order) => order,
+            OrderSearch::Cycle(graph, found) => {
+                return Ok(self.refuted_by(without_anti, &graph, &found));
+            }
         };
         // Only an anti-dependency that contradicts the order can be part of a cycle with no other.
         let positions = self.positions(question, &order);
@@ -347,7 +349,7 @@ impl Certificate<'_> {
     /// The reads by predicate within the segments of an order that pairs (later, earlier) span.
     fn reads_within(
         &self,
-        question: Question<'_>,
+        question: LevelQuestion<'_>,
         positions: &OrderPositions,
         order: &[u32],
         pairs: &[(u32, u32)],

@@ -8,11 +8,11 @@
 use isolario_model::{History, KeyId, PredicateId, RowRef, ValueRef};
 use isolario_predicate::EvalError;
 
-use super::chains::{Chains, Version};
+use super::chains::{Version, VersionChains};
 use crate::rows::{ColumnBounds, RowSearch, whole_number};
 
 /// Evaluates the predicates of a history.
-pub(super) struct Matches<'h> {
+pub(super) struct PredicateMatches<'h> {
     history: &'h History,
     /// Among all rows that are ever there.
     search: RowSearch<'h>,
@@ -23,11 +23,11 @@ pub(super) struct Matches<'h> {
 struct VersionColumn {
     numbers: Vec<i64>,
     /// Per version, what its number means.
-    cells: Vec<Cell>,
+    cells: Vec<ColumnCell>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Cell {
+enum ColumnCell {
     /// The row is not there.
     Absent,
     Number,
@@ -35,14 +35,14 @@ enum Cell {
     Other,
 }
 
-impl<'h> Matches<'h> {
-    pub(super) fn new(history: &'h History, chains: &Chains<'h>) -> Self {
+impl<'h> PredicateMatches<'h> {
+    pub(super) fn new(history: &'h History, chains: &VersionChains<'h>) -> Self {
         let is_ever_there =
             |key: &KeyId| chains.of(*key).any(|v| chains.value(v) != Some(ValueRef::Nil));
         let keys = (0..history.key_count()).map(KeyId::at);
         let search = RowSearch::new(history, keys.filter(is_ever_there));
-        let columns = search.columns().iter().map(|name| VersionColumn::new(chains, name));
-        Matches { history, columns: columns.collect(), search }
+        let columns = search.columns.iter().map(|name| VersionColumn::new(chains, name));
+        PredicateMatches { history, columns: columns.collect(), search }
     }
 
     /// The rows that a predicate may match and that are there at some time.
@@ -54,7 +54,7 @@ impl<'h> Matches<'h> {
     #[inline]
     pub(super) fn is(
         &self,
-        chains: &Chains<'h>,
+        chains: &VersionChains<'h>,
         predicate: PredicateId,
         version: Version,
     ) -> Result<bool, EvalError> {
@@ -62,8 +62,8 @@ impl<'h> Matches<'h> {
             let VersionColumn { numbers, cells } = &self.columns[column];
             let number = numbers[version as usize];
             match cells[version as usize] {
-                Cell::Absent => return Ok(false),
-                Cell::Number if number < low || number > high => return Ok(false),
+                ColumnCell::Absent => return Ok(false),
+                ColumnCell::Number if number < low || number > high => return Ok(false),
                 _ => {}
             }
         }
@@ -81,7 +81,7 @@ impl<'h> Matches<'h> {
     #[inline]
     pub(super) fn is_changed_by(
         &self,
-        chains: &Chains<'h>,
+        chains: &VersionChains<'h>,
         predicate: PredicateId,
         version: Version,
     ) -> Result<bool, EvalError> {
@@ -91,12 +91,12 @@ impl<'h> Matches<'h> {
 }
 
 impl VersionColumn {
-    fn new(chains: &Chains<'_>, name: &str) -> VersionColumn {
+    fn new(chains: &VersionChains<'_>, name: &str) -> VersionColumn {
         let cell = |version| match chains.row(version) {
-            Some(RowRef { value: ValueRef::Nil, .. }) => (0, Cell::Absent),
+            Some(RowRef { value: ValueRef::Nil, .. }) => (0, ColumnCell::Absent),
             row => match row.and_then(|row| whole_number(row, name)) {
-                Some(number) => (number, Cell::Number),
-                None => (0, Cell::Other),
+                Some(number) => (number, ColumnCell::Number),
+                None => (0, ColumnCell::Other),
             },
         };
         let (numbers, cells) = (0..chains.len()).map(cell).unzip();

@@ -14,8 +14,8 @@
 //! | serializable | all | rows |
 //!
 //! Session order counts as ever, and real time at the strong levels. What a predicate *did not*
-//! match makes an anti-dependency of the predicate: that alone tells repeatable read and
-//! serializability apart.
+//! match makes an anti-dependency of the predicate: only that distinguishes repeatable read from
+//! serializability.
 //!
 //! Item operations are those of the item view. The certificate is part of the question: a history
 //! that contradicts it violates the level, even if another order would explain what the clients saw.
@@ -60,11 +60,11 @@ use crate::CheckOptions;
 use crate::graph::RealTime;
 use crate::plan::Conclusion;
 use crate::resolved::{Dependencies, Guess, Reads, first_outside, guess_order};
-use crate::rows::last_writes;
-use chains::{Chains, Version};
+use crate::rows::RowVersions;
+use chains::{Version, VersionChains};
 use items::ItemRead;
 use levels::{Counted, Open};
-use matches::Matches;
+use matches::PredicateMatches;
 use observed::{CommitNumbers, PredicateOps, StatedOp, UnstatedOp};
 use results::Comparison;
 use snapshots::Snapshots;
@@ -76,9 +76,9 @@ pub(crate) struct Certificate<'h> {
     view: ItemView,
     reads: Arc<Reads>,
     guess: Guess,
-    chains: Chains<'h>,
+    chains: VersionChains<'h>,
     commits: CommitNumbers,
-    matches: Matches<'h>,
+    matches: PredicateMatches<'h>,
     snapshots: Snapshots,
     stated: Vec<StatedOp>,
     unstated: Vec<UnstatedOp>,
@@ -137,13 +137,14 @@ impl<'h> Certificate<'h> {
         let guess = guess_order(&dependencies);
         drop(dependencies);
         let is_kept = |txn| reads.is_kept(txn);
-        let chains = Chains::new(history, &last_writes(&view, is_kept), &options.version_order)
-            .map_err(|key| Inapplicable::OpenVersionOrder { key })?;
+        let chains =
+            VersionChains::new(history, &RowVersions::new(&view, is_kept), &options.version_order)
+                .map_err(|key| Inapplicable::OpenVersionOrder { key })?;
         let commits = CommitNumbers::new(history, &chains);
         let sets = &options.version_sets;
         let PredicateOps { stated, unstated, wrong: wrong_sets } =
             PredicateOps::new(history, &chains, &commits, sets, is_kept)?;
-        let matches = Matches::new(history, &chains);
+        let matches = PredicateMatches::new(history, &chains);
         let snapshots = Snapshots::new(history, sets, is_kept);
         let mut certificate = Certificate {
             history,
@@ -200,10 +201,10 @@ impl<'h> Certificate<'h> {
         let mut wrong: Vec<Anomaly> = Vec::new();
         for found in &self.reads.anomalies {
             let anomaly = self.view.anomaly_of(self.history, found);
-            match (self.is_of_another_incarnation(found), objects) {
-                (false, _) => wrong.push(anomaly),
-                (true, Objects::Rows) => wrong.push(only_at(anomaly, level)),
-                (true, Objects::Incarnations) => {}
+            if !self.is_of_another_incarnation(found) {
+                wrong.push(anomaly);
+            } else if objects == Objects::Rows {
+                wrong.push(only_at(anomaly, level));
             }
         }
         wrong.extend_from_slice(&self.wrong_sets);

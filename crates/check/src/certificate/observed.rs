@@ -7,7 +7,7 @@ use isolario_model::{
     Stamp, StatedSet, TxnId, VersionSet,
 };
 
-use super::chains::{Chains, Version};
+use super::chains::{Version, VersionChains};
 use crate::rows::written_rows;
 
 /// A predicate operation with a result and a version set.
@@ -46,7 +46,7 @@ pub(super) struct CommitNumbers {
 const UNKNOWN: u32 = u32::MAX;
 
 impl CommitNumbers {
-    pub(super) fn new(history: &History, chains: &Chains<'_>) -> CommitNumbers {
+    pub(super) fn new(history: &History, chains: &VersionChains<'_>) -> CommitNumbers {
         let commits = history.txns().filter_map(|txn| history.db_commit(txn));
         let mut stamps: Vec<Stamp> = commits.collect();
         stamps.sort_unstable();
@@ -87,7 +87,7 @@ impl StatedOp {
     #[inline]
     pub(super) fn observed(
         &self,
-        chains: &Chains<'_>,
+        chains: &VersionChains<'_>,
         commits: &CommitNumbers,
         key: KeyId,
     ) -> Version {
@@ -127,7 +127,7 @@ impl PredicateOps {
     /// operation wrote.
     pub(super) fn new(
         history: &History,
-        chains: &Chains<'_>,
+        chains: &VersionChains<'_>,
         commits: &CommitNumbers,
         sets: &[StatedSet],
         is_kept: impl Fn(TxnId) -> bool,
@@ -184,7 +184,7 @@ impl PredicateOps {
 /// without being returned. Of a row that the transaction had written itself, it observed what it left there.
 fn wrong_version(
     history: &History,
-    chains: &Chains<'_>,
+    chains: &VersionChains<'_>,
     (txn, op): (TxnId, OpId),
     key: KeyId,
     writer: TxnId,

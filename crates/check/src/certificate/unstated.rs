@@ -29,18 +29,33 @@ use rayon::prelude::*;
 use super::Certificate;
 use super::chains::Version;
 use super::dependencies::OrderPositions;
-use super::levels::{Counted, Question};
+use super::levels::{Counted, LevelQuestion};
 use super::observed::UnstatedOp;
 use crate::plan::Conclusion;
-use crate::rows::{OwnWrites, WrittenRow, by_key};
+use crate::rows::{OwnWrites, by_key};
 
 /// How an operation shows a row.
 #[derive(Clone, Copy)]
-enum Shown {
+enum ShownRow {
     /// It was returned, with this encoded value.
     Returned(u64),
     Written,
     Not,
+}
+
+impl ShownRow {
+    /// Whether a version is shown in this way, given which values reads of it return and whether it matches.
+    fn fits(
+        self,
+        shows: impl FnOnce(u64) -> bool,
+        is_match: impl FnOnce() -> Result<bool, EvalError>,
+    ) -> Result<bool, EvalError> {
+        Ok(match self {
+            ShownRow::Returned(encoded) => shows(encoded) && is_match()?,
+            ShownRow::Written => is_match()?,
+            ShownRow::Not => !is_match()?,
+        })
+    }
 }
 
 impl Certificate<'_> {
@@ -64,7 +79,7 @@ impl Certificate<'_> {
     /// Whether an order of nodes explains the operations without a version set.
     pub(super) fn are_explained(
         &self,
-        question: Question<'_>,
+        question: LevelQuestion<'_>,
         order: &[u32],
     ) -> Result<bool, Inapplicable> {
         if self.unstated.is_empty() || question.counted == Counted::Nothing {
@@ -109,12 +124,15 @@ impl InOrder<'_, '_> {
             return Ok(false);
         }
         let shown = |key: KeyId| match shown.binary_search_by_key(&key, |row| row.key) {
-            Err(_) => Shown::Not,
-            Ok(_) if is_write => Shown::Written,
-            Ok(at) => Shown::Returned(history.encoded_row_version(shown[at])),
+            Err(_) => ShownRow::Not,
+            Ok(_) if is_write => ShownRow::Written,
+            Ok(at) => ShownRow::Returned(history.encoded_row_version(shown[at])),
         };
         for row in own.rows() {
-            if !self.fits_own(unstated, row, shown(row.key))? {
+            let content =
+                RowRef { key: history.key_name(row.key), value: history.value(row.value) };
+            let is_match = matches.is_row(unstated.predicate, content)?;
+            if !shown(row.key).fits(|encoded| row.encoded == encoded, || Ok(is_match))? {
                 return Ok(false);
             }
         }
@@ -126,42 +144,22 @@ impl InOrder<'_, '_> {
         Ok(true)
     }
 
-    /// Whether a row that the transaction had written before is shown if and only if it matches.
-    fn fits_own(
-        &self,
-        unstated: &UnstatedOp,
-        own: &WrittenRow,
-        shown: Shown,
-    ) -> Result<bool, EvalError> {
-        let Certificate { history, matches, .. } = self.certificate;
-        let row = RowRef { key: history.key_name(own.key), value: history.value(own.value) };
-        let is_match = matches.is_row(unstated.predicate, row)?;
-        Ok(match shown {
-            Shown::Returned(encoded) => is_match && own.encoded == encoded,
-            Shown::Written => is_match,
-            Shown::Not => !is_match,
-        })
-    }
-
     /// Whether there is a version of a row that the operation may have observed.
-    fn fits(&self, unstated: &UnstatedOp, key: KeyId, shown: Shown) -> Result<bool, EvalError> {
-        let chains = &self.certificate.chains;
+    fn fits(&self, unstated: &UnstatedOp, key: KeyId, shown: ShownRow) -> Result<bool, EvalError> {
+        let Certificate { matches, chains, .. } = self.certificate;
         let versions = chains.of(key);
         // The version that is there is the one that was observed, as a rule.
-        if self.in_order[key.index()] {
-            let there = self.positions.last_seen(unstated.txn, versions.clone());
-            if self.gives(unstated, there, shown)? && self.reads_well(unstated, there, shown) {
-                return Ok(true);
-            }
-            if self.counted == Counted::AntiDependencies {
-                return Ok(false);
-            }
-        }
-        for version in versions {
+        let is_in_order = self.in_order[key.index()];
+        let there = is_in_order.then(|| self.positions.last_seen(unstated.txn, versions.clone()));
+        let is_only = is_in_order && self.counted == Counted::AntiDependencies;
+        let others = if is_only { 0..0 } else { versions };
+        for version in there.into_iter().chain(others) {
+            let shows = |encoded| chains.shows(version, encoded);
+            let is_match = || matches.is(chains, unstated.predicate, version);
             if chains.writer(version) != unstated.txn
-                && self.gives(unstated, version, shown)?
+                && shown.fits(shows, is_match)?
                 && self.reads_well(unstated, version, shown)
-                && self.agrees(unstated, key, version)?
+                && (there == Some(version) || self.agrees(unstated, key, version)?)
             {
                 return Ok(true);
             }
@@ -169,25 +167,9 @@ impl InOrder<'_, '_> {
         Ok(false)
     }
 
-    /// Whether a version gives what is shown of its row.
-    fn gives(
-        &self,
-        unstated: &UnstatedOp,
-        version: Version,
-        shown: Shown,
-    ) -> Result<bool, EvalError> {
-        let Certificate { matches, chains, .. } = self.certificate;
-        let is_match = || matches.is(chains, unstated.predicate, version);
-        Ok(match shown {
-            Shown::Returned(encoded) => chains.shows(version, encoded) && is_match()?,
-            Shown::Written => is_match()?,
-            Shown::Not => !is_match()?,
-        })
-    }
-
     /// Whether a version that was returned can be read at that position, as any other read of a row.
-    fn reads_well(&self, unstated: &UnstatedOp, version: Version, shown: Shown) -> bool {
-        let Shown::Returned(_) = shown else { return true };
+    fn reads_well(&self, unstated: &UnstatedOp, version: Version, shown: ShownRow) -> bool {
+        let ShownRow::Returned(_) = shown else { return true };
         let is_initial = self.certificate.chains.writer(version).is_init();
         let is_there = is_initial || self.positions.has_seen(unstated.txn, version);
         let next = self.certificate.next(version);
@@ -208,9 +190,10 @@ impl InOrder<'_, '_> {
         let versions = chains.of(key);
         for version in versions.start + 1..versions.end {
             let is_up_to = version <= observed;
-            let contradicts = match self.positions.has_seen(txn, version) {
-                true => !is_up_to && self.counted == Counted::AntiDependencies,
-                false => is_up_to,
+            let contradicts = if self.positions.has_seen(txn, version) {
+                !is_up_to && self.counted == Counted::AntiDependencies
+            } else {
+                is_up_to
             };
             if contradicts
                 && chains.writer(version) != txn

@@ -7,6 +7,7 @@
 mod applies;
 mod attempts;
 mod conclusion;
+mod lowered;
 mod unstated;
 
 use std::cell::OnceCell;
@@ -19,6 +20,7 @@ use crate::predicates::{self, Deleters};
 
 pub(crate) use applies::unwidenable;
 pub(crate) use conclusion::Conclusion;
+pub(crate) use lowered::LoweredHistory;
 
 /// How a checker goes about a level.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use isolario_model::{
-    Anomaly, Edge, Evidence, History, Inapplicable, KeyId, Level, LevelResult, LevelSet, OpId,
-    Outcome, Point, Reason, TxnId, Verdict, VisibilityRule, Witness,
+    Edge, Evidence, History, Inapplicable, KeyId, Level, LevelResult, LevelSet, OpId, Outcome,
+    Point, Reason, TxnId, Verdict, VisibilityRule, Witness,
 };
 
 use crate::plan::Conclusion;
-/// Whether a level tells a row from one of the same key that was deleted before: it is about the order of
+/// Whether a row and one of the same key that was deleted before are different to a level: it is about the order of
 /// versions, or about writers that exclude or see each other. For what the others say about reads, a key is
 /// one row.
 pub(crate) fn is_by_row(level: Level) -> bool {
@@ -20,7 +20,7 @@ pub(crate) fn is_by_row(level: Level) -> bool {
         || shape.visible == VisibilityRule::Dependencies
 }
 
-/// Who leaves which row deleted, of those that may have committed.
+/// The transactions that leave a row deleted, by row, of those that may have committed.
 pub(crate) struct Deleters(BTreeMap<KeyId, Vec<TxnId>>);
 
 impl Deleters {
@@ -34,19 +34,23 @@ impl Deleters {
         Deleters(deleters)
     }
 
+    /// The transactions that leave a row deleted.
+    pub(super) fn of(&self, key: KeyId) -> &[TxnId] {
+        self.0.get(&key).map_or(&[], Vec::as_slice)
+    }
+
     /// Takes back what anomalies say about levels that tell rows of one key apart, where a delete may lie
     /// between versions: the name of a cycle is about one row.
     pub(crate) fn claim_no_more(&self, result: &mut LevelResult) {
         let Verdict::Violated(findings) = &mut result.verdict else { return };
         for anomaly in &mut findings.anomalies {
             if self.may_part(&anomaly.evidence) {
-                let mut here = Anomaly::clone(anomaly);
                 let by_key = anomaly.rules_out.iter().filter(|level| !is_by_row(*level));
                 let certain: LevelSet = by_key.chain([result.level]).collect();
                 let certain = certain.and_stronger();
                 let is_certain = |level: &Level| certain.contains(*level);
-                here.rules_out = anomaly.rules_out.iter().filter(is_certain).collect();
-                *anomaly = Arc::new(here);
+                let rules_out = anomaly.rules_out.iter().filter(is_certain).collect();
+                Arc::make_mut(anomaly).rules_out = rules_out;
             }
         }
     }
@@ -81,16 +85,17 @@ impl Deleters {
         let (key, first) = match reason {
             Reason::Overwrite { key, .. } => (key, *from),
             Reason::AntiDependency { key, writer, .. } => (key, *writer),
-            Reason::PredicateAntiDependency { key, evaluated: Some(met), .. } => (key, met.writer),
+            Reason::PredicateAntiDependency { key, evaluated: Some(version), .. } => {
+                (key, version.writer)
+            }
             _ => return false,
         };
-        let mut deleters = self.0.get(key).into_iter().flatten();
-        deleters.any(|deleter| deleter != to || *deleter == first)
+        self.of(*key).iter().any(|deleter| deleter != to || *deleter == first)
     }
 }
 
-/// Why a level is not decided, where a result has two rows of one key and nothing says which is which. Were
-/// both of them taken for versions of one row, one would seem to be read after it was overwritten, which the
+/// The reason that a level is not decided where a result has two rows of one key and nothing says which is which.
+/// Were both of them taken for versions of one row, one would seem to be read after it was overwritten, which the
 /// levels below serializability allow.
 pub(super) fn both_in_a_result(history: &History, level: Level) -> Option<Inapplicable> {
     if matches!(level, Level::Serializable | Level::StrictSerializable) {
@@ -101,9 +106,9 @@ pub(super) fn both_in_a_result(history: &History, level: Level) -> Option<Inappl
     Some(Inapplicable::RowTwice { op })
 }
 
-/// Whether somebody overwrites a row that another one wrote while it ran, where writers exclude each other. To
-/// insert a row that another one deleted is no overwrite: it is a new row of the same name. And whoever
-/// saw both has to have inserted its own in place of a row that another one deleted while it ran.
+/// Whether a transaction overwrites a row that another one wrote while it ran, where writers exclude each other.
+/// To insert a row that another one deleted is no overwrite: it is a new row of the same name. And a transaction
+/// that saw both must have inserted its own in place of a row that another one deleted while it ran.
 pub(crate) fn clash(
     history: &History,
     witness: &Witness,
@@ -133,14 +138,7 @@ pub(crate) fn clash(
     })
 }
 
-/// Those who may have deleted a row that somebody else saw.
-pub(super) fn deleters(history: &History, reader: TxnId, key: KeyId) -> Vec<TxnId> {
-    let may_count = |txn: &TxnId| *txn != reader && history.outcome(*txn) != Outcome::Aborted;
-    let deletes = |txn: &TxnId| history.rows_left(*txn).contains(&(key, false));
-    history.txns().filter(may_count).filter(deletes).collect()
-}
-
-/// So many ways are tried to choose one of each.
+/// Number of ways to choose one of each that are tried at most.
 const MAX_CHOICES: usize = 64;
 
 /// The ways to choose one of each, as far as they are tried.

@@ -1,8 +1,8 @@
-//! What cycles are called that rest on rows which predicates met.
+//! The names of cycles that rest on rows which predicates matched or excluded.
 //!
-//! The engines of single rows see a row that was met as a read of it. Where only one version agrees with
-//! what the transaction was told, that read is a dependency of a predicate, and the cycle is called as
-//! with a [version certificate](crate::certificate), which says the same. Where several versions would
+//! The engines of single rows see such a row as a read of it. Where only one version agrees with what the
+//! transaction says, that read is a dependency of a predicate, and the cycle has the name that it has with
+//! a [version certificate](crate::certificate), which says the same. Where several versions would
 //! do, the cycle is one case of an argument.
 
 use std::sync::Arc;
@@ -16,94 +16,72 @@ use super::candidates::Candidates;
 use super::conditions::{self, Condition};
 use crate::cycles;
 
-/// The names of what was found for a level.
-pub(super) struct Naming<'a, 'h> {
-    pub(super) history: &'h History,
-    pub(super) candidates: &'a Candidates<'h>,
-    pub(super) level: Level,
-}
-
-/// An edge as it is told, and whether it holds at every level at which nobody sees what an aborted
-/// transaction wrote. Else it holds where a transaction meets one version of a row.
-struct Told {
-    edge: Edge,
-    everywhere: bool,
-}
-
-impl Naming<'_, '_> {
-    pub(super) fn rename(&self, verdict: &mut Verdict) {
+impl Candidates<'_> {
+    /// Names the cycles of a verdict on a level.
+    pub(super) fn name_cycles(&self, level: Level, verdict: &mut Verdict) {
         let Verdict::Violated(findings) = verdict else { return };
         for anomaly in &mut findings.anomalies {
             let Evidence::Cycle { edges } = &anomaly.evidence else { continue };
-            if edges.iter().any(|edge| rests_on_met(self.history, edge)) {
-                *anomaly = Arc::new(self.cycle(edges).unwrap_or_else(|| self.case(edges)));
+            if edges.iter().any(|edge| rests_on_match(self.history, edge)) {
+                // Without a name, it is the one case that there is.
+                let case = || {
+                    let evidence = Evidence::Cases { cycles: vec![edges.to_vec()] };
+                    Anomaly::new(AnomalyKind::NoOrderPossible, evidence).at(level)
+                };
+                *anomaly = Arc::new(self.named(level, edges).unwrap_or_else(case));
             }
         }
     }
 
     /// A cycle under its name, if it has one.
-    fn cycle(&self, edges: &[Edge]) -> Option<Anomaly> {
-        let told: Vec<Told> = edges.iter().map(|edge| self.told(edge)).collect::<Option<_>>()?;
-        let everywhere = told.iter().all(|told| told.everywhere);
-        let edges: Vec<Edge> = told.into_iter().map(|told| told.edge).collect();
-        let kind = cycles::name_at(self.level, &edges);
+    fn named(&self, level: Level, edges: &[Edge]) -> Option<Anomaly> {
+        let edges: Option<Vec<_>> = edges.iter().map(|edge| self.by_predicate(edge)).collect();
+        let (edges, everywhere): (Vec<Edge>, Vec<bool>) = edges?.into_iter().unzip();
+        let kind = cycles::name_at(level, &edges);
         if kind == AnomalyKind::NoOrderPossible {
             return None;
         }
-        let anomaly = Anomaly::new(kind, Evidence::Cycle { edges });
-        Some(match everywhere {
-            true => anomaly.at(self.level),
-            false => self.here(anomaly),
-        })
+        let mut anomaly = Anomaly::new(kind, Evidence::Cycle { edges });
+        if everywhere.contains(&false) {
+            anomaly.rules_out = LevelSet::default();
+        }
+        Some(anomaly.at(level))
     }
 
-    /// A cycle as the one case that there is.
-    fn case(&self, edges: &[Edge]) -> Anomaly {
-        let evidence = Evidence::Cases { cycles: vec![edges.to_vec()] };
-        self.here(Anomaly::new(AnomalyKind::NoOrderPossible, evidence))
-    }
-
-    /// An anomaly that rules out no more than the level that it was found for.
-    fn here(&self, mut anomaly: Anomaly) -> Anomaly {
-        anomaly.rules_out = LevelSet::from_iter([self.level]).and_stronger();
-        anomaly
-    }
-
-    /// An edge, as one of a predicate if it is one. None if it is there only in one of several cases.
-    fn told(&self, edge: &Edge) -> Option<Told> {
+    /// An edge, as one of a predicate if it is one, and whether it holds at every level at which reads return
+    /// committed versions alone. Otherwise it holds where a transaction observes one version of a row. None
+    /// if the edge is there only in one of several cases.
+    fn by_predicate(&self, edge: &Edge) -> Option<(Edge, bool)> {
         let (from, to) = (edge.from, edge.to);
-        match &edge.reason {
+        let (reason, everywhere) = match &edge.reason {
             Reason::AntiDependency { key, read, writer, known }
-                if is_met(self.history, *read, *key) =>
+                if is_match(self.history, *read, *key) =>
             {
-                let overwrite = self.candidates.last(*key, to)?;
-                let (key, write) = (*key, overwrite.row.write);
-                let value = self.history.value(overwrite.row.value);
+                let overwrite = self.last(*key, to)?.row;
+                let (key, write) = (*key, overwrite.write);
+                let value = self.history.value(overwrite.value);
                 let changes = |condition: &Condition<'_>| {
                     condition.agrees(self.history, key, value) == Ok(false)
                 };
                 let (read, everywhere) = self.teller(from, key, *writer, changes)?;
-                let met = Some(EvaluatedVersion { writer: *writer, known: known.clone() });
-                let reason = Reason::PredicateAntiDependency { read, key, write, evaluated: met };
-                Some(Told { edge: Edge { from, to, reason }, everywhere })
+                let evaluated = Some(EvaluatedVersion { writer: *writer, known: known.clone() });
+                let reason = Reason::PredicateAntiDependency { read, key, write, evaluated };
+                (reason, everywhere)
             }
-            Reason::Read { key, read, write } if is_met(self.history, *read, *key) => {
+            Reason::Read { key, read, write } if is_match(self.history, *read, *key) => {
                 let (key, write) = (*key, (*write)?);
                 let (read, everywhere) = self.teller(to, key, from, |_| true)?;
-                let reason = Reason::PredicateRead { read, key, write };
-                Some(Told { edge: Edge { from, to, reason }, everywhere })
+                (Reason::PredicateRead { read, key, write }, everywhere)
             }
             // Names are about what clients saw.
-            reason if reason.kind().is_inferred() => None,
-            _ => {
-                let everywhere = !rests_on_met(self.history, edge);
-                Some(Told { edge: edge.clone(), everywhere })
-            }
-        }
+            reason if reason.kind().is_inferred() => return None,
+            reason => (reason.clone(), !rests_on_match(self.history, edge)),
+        };
+        Some((Edge { from, to, reason }, everywhere))
     }
 
-    /// The operation of a reader that tells most about the version of a row that it met: by itself that
-    /// it is this writer's, else one that is telling. None if other versions agree with all operations.
+    /// The operation of a reader that says most about the version of a row that it observed: by itself that
+    /// it is this writer's, else one that `is_telling`. None if other versions agree with all operations.
     fn teller(
         &self,
         reader: TxnId,
@@ -111,13 +89,12 @@ impl Naming<'_, '_> {
         writer: TxnId,
         is_telling: impl Fn(&Condition<'_>) -> bool,
     ) -> Option<(OpId, bool)> {
-        let met = self.candidates.met(reader, key).ok()??;
-        if met.writers != [writer] {
+        if self.matched(reader, key).ok()??.writers != [writer] {
             return None;
         }
         let conditions = conditions::conditions(self.history, reader, key);
         let by_itself = |condition: &&Condition<'_>| {
-            let agreeing = self.candidates.agreeing(&[**condition], reader, key);
+            let agreeing = self.agreeing(&[**condition], reader, key);
             agreeing.is_ok_and(|writers| writers == [writer])
         };
         let telling = || conditions.iter().filter(|condition| is_telling(condition));
@@ -128,20 +105,18 @@ impl Naming<'_, '_> {
     }
 }
 
-/// Whether an edge, or one that it rests on, is there because of a row that was matched.
-fn rests_on_met(history: &History, edge: &Edge) -> bool {
+/// Whether an edge, or one that it rests on, is there because of a row that was matched or excluded.
+fn rests_on_match(history: &History, edge: &Edge) -> bool {
     Edge::walk([edge]).any(|edge| {
-        let is_met = |key| edge.reason.reads().any(|read| is_met(history, read, key));
-        edge.reason.key().is_some_and(is_met)
+        let is_match = |key| edge.reason.reads().any(|read| is_match(history, read, key));
+        edge.reason.key().is_some_and(is_match)
     })
 }
 
-/// Whether an operation does not tell the version of a row that it met.
-fn is_met(history: &History, op: OpId, key: KeyId) -> bool {
+/// Whether an operation does not return the version of a row that it observed.
+fn is_match(history: &History, op: OpId, key: KeyId) -> bool {
     match history.op(op) {
-        Op::PredicateRead { rows, .. } => {
-            !rows.unwrap_or_default().iter().any(|row| row.key == key)
-        }
+        Op::PredicateRead { .. } => history.row_of(op, key).is_none(),
         Op::PredicateWrite { .. } => true,
         _ => false,
     }

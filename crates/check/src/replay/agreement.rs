@@ -1,19 +1,19 @@
 //! Whether the promised order agrees with the order of sessions and with real time.
 
-use isolario_model::{Edge, Evidence, Outcome, Point, Reason, TxnId};
+use isolario_model::{Edge, Evidence, History, Outcome, Point, Reason, TxnId};
 
-use super::Found;
-use super::schedule::{Schedule, txn_of};
+use super::Contradictions;
+use super::schedule::{ReplaySchedule, txn_of};
 use crate::CheckOptions;
 use crate::cycles;
 use crate::graph::precedes;
 
 /// Checks the points, in their promised order.
 pub(super) fn check(
-    schedule: &Schedule<'_>,
+    schedule: &ReplaySchedule<'_>,
     points: &[Point],
     options: &CheckOptions,
-    found: &mut Found,
+    found: &mut Contradictions,
 ) {
     if options.session_order {
         sessions(schedule, points, found);
@@ -23,9 +23,25 @@ pub(super) fn check(
     }
 }
 
+/// Whether one transaction ends before another one begins, wherever that has an order: by session, and by
+/// real time if that counts.
+pub(crate) fn ends_before(
+    history: &History,
+    options: &CheckOptions,
+    in_time: bool,
+    first: TxnId,
+    second: TxnId,
+) -> bool {
+    let in_session = options.session_order
+        && first < second
+        && history.session_of(first) == history.session_of(second);
+    let in_time = in_time && precedes(history, options.clock_skew, first, second);
+    history.outcome(first) == Outcome::Committed && (in_session || in_time)
+}
+
 /// A transaction of a session starts after the one before it has committed. Nothing follows a transaction of
 /// unknown outcome.
-fn sessions(schedule: &Schedule<'_>, points: &[Point], found: &mut Found) {
+fn sessions(schedule: &ReplaySchedule<'_>, points: &[Point], found: &mut Contradictions) {
     let history = schedule.history;
     // Per transaction, the positions of its start and of its commit.
     let mut positions: Vec<Option<(usize, usize)>> = vec![None; history.txn_count()];
@@ -49,7 +65,12 @@ fn sessions(schedule: &Schedule<'_>, points: &[Point], found: &mut Found) {
 }
 
 /// A transaction that had finished before another started commits before that one starts.
-fn real_time(schedule: &Schedule<'_>, points: &[Point], skew: u64, found: &mut Found) {
+fn real_time(
+    schedule: &ReplaySchedule<'_>,
+    points: &[Point],
+    skew: u64,
+    found: &mut Contradictions,
+) {
     let history = schedule.history;
     // The transaction that started last by the clock, of those that have started in the promised order.
     let mut latest: Option<(i64, TxnId)> = None;
@@ -71,7 +92,7 @@ fn real_time(schedule: &Schedule<'_>, points: &[Point], skew: u64, found: &mut F
 /// Adds that two transactions are the other way round at a position of the promised order. That is about the
 /// commit of the first one: if its position depends on whether the transaction wrote anything, it depends on
 /// the results of its reads.
-fn contradict(schedule: &Schedule<'_>, known: Edge, at: usize, found: &mut Found) {
+fn contradict(schedule: &ReplaySchedule<'_>, known: Edge, at: usize, found: &mut Contradictions) {
     let (first, second) = (known.from, known.to);
     let stated = Edge { from: second, to: first, reason: Reason::Stated { at: at as u64 } };
     let evidence = Evidence::Cycle { edges: vec![known, stated] };

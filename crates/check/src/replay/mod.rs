@@ -33,8 +33,10 @@ use isolario_model::{
 
 use crate::CheckOptions;
 use crate::plan::Conclusion;
+pub(crate) use agreement::ends_before;
 pub(crate) use points::differences;
-use schedule::{Schedule, txn_of};
+pub(crate) use schedule::commits;
+use schedule::{ReplaySchedule, txn_of};
 
 /// Number of findings that are kept with their evidence. All are counted.
 const KEPT: usize = 100;
@@ -55,13 +57,13 @@ fn answer(
     level: Level,
     options: &CheckOptions,
 ) -> Result<Conclusion, Inapplicable> {
-    let schedule = Schedule::new(
+    let schedule = ReplaySchedule::new(
         history,
         order,
         moments(level, order.is_by_stamps())?,
         level.shape().real_time,
     )?;
-    let mut found = Found::new(level, schedule.left_out);
+    let mut found = Contradictions::new(level, schedule.left_out);
     let Some(points) = run::run(&schedule, options, &mut found)? else {
         return Ok(Conclusion::not_begun());
     };
@@ -69,16 +71,16 @@ fn answer(
     match (found.total, found.inconclusive) {
         (0, Some(txn)) => Err(Inapplicable::NotInPromisedOrder { txn }),
         (0, None) => Ok(Conclusion::Holds(match schedule.moments {
-            Moments::One => Witness::CommitOrder(points.into_iter().map(txn_of).collect()),
-            Moments::Two { .. } => Witness::Points(points),
+            TxnPoints::One => Witness::CommitOrder(points.into_iter().map(txn_of).collect()),
+            TxnPoints::Two { .. } => Witness::Points(points),
         })),
         _ => Ok(Conclusion::Refuted(found.findings())),
     }
 }
 
-/// The moments of a transaction at a level that a promised order decides.
+/// The points of a transaction at a level that a promised order decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moments {
+pub(crate) enum TxnPoints {
     /// All of it happens at its commit.
     One,
     /// It reads at its start, and what it wrote is there from its commit on.
@@ -88,13 +90,13 @@ pub(crate) enum Moments {
     },
 }
 
-pub(crate) fn moments(level: Level, by_stamps: bool) -> Result<Moments, Inapplicable> {
+pub(crate) fn moments(level: Level, by_stamps: bool) -> Result<TxnPoints, Inapplicable> {
     let shape = level.shape();
     match (shape.nodes, shape.visible) {
         _ if level.needs().version_order => Err(Inapplicable::NotByPromisedOrder),
-        (LevelNodes::One, VisibilityRule::Everything) => Ok(Moments::One),
+        (LevelNodes::One, VisibilityRule::Everything) => Ok(TxnPoints::One),
         (LevelNodes::StartAndCommit, VisibilityRule::Prefix) if by_stamps => {
-            Ok(Moments::Two { exclusive_writers: shape.exclusive_writers })
+            Ok(TxnPoints::Two { exclusive_writers: shape.exclusive_writers })
         }
         _ => Err(Inapplicable::NotByPromisedOrder),
     }
@@ -106,7 +108,7 @@ pub(crate) fn is_by_versions(level: Level) -> bool {
 }
 
 /// The contradictions of the order.
-struct Found {
+struct Contradictions {
     level: Level,
     anomalies: Vec<Anomaly>,
     total: u64,
@@ -116,9 +118,9 @@ struct Found {
     inconclusive: Option<TxnId>,
 }
 
-impl Found {
-    fn new(level: Level, left_out: Option<TxnId>) -> Found {
-        Found { level, anomalies: Vec::new(), total: 0, left_out, inconclusive: None }
+impl Contradictions {
+    fn new(level: Level, left_out: Option<TxnId>) -> Contradictions {
+        Contradictions { level, anomalies: Vec::new(), total: 0, left_out, inconclusive: None }
     }
 
     /// Adds a contradiction that depends on what the transactions in the order wrote. It shows nothing if

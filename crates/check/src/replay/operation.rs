@@ -1,27 +1,27 @@
 //! Operations on a state: what they had to return, and what they leave behind.
 
-use isolario_model::{Evidence, History, Inapplicable, KeyId, Op, OpId, Point, ValueRef};
+use isolario_model::{Evidence, History, Inapplicable, KeyId, Op, OpId, Point, TxnId, ValueRef};
 use isolario_predicate::EvalError;
 
-use super::Moments;
-use super::state::State;
+use super::TxnPoints;
+use super::state::ReplayState;
 use crate::resolved::InitialContent;
 use crate::rows::{Contents, by_key, written_rows};
 
-impl State<'_> {
+impl ReplayState<'_> {
     /// Does what happens at a point: a transaction reads at its start, and its writes are there from its commit
-    /// on; or it has one moment, its commit. Adds how its results differ from what they had to be.
+    /// on; or it has one point, its commit. Adds how its results differ from what they had to be.
     pub(super) fn perform(
         &mut self,
         point: Point,
-        moments: Moments,
+        moments: TxnPoints,
         differences: &mut Vec<Evidence>,
     ) -> Result<(), Inapplicable> {
         let (Point::Start(txn) | Point::Commit(txn)) = point;
         let is_start = matches!(point, Point::Start(_));
         let mark = self.mark();
         for op in self.history.txn_ops(txn) {
-            if is_start || moments == Moments::One {
+            if is_start || moments == TxnPoints::One {
                 differences.extend(self.execute(op)?);
             } else {
                 self.install(op);
@@ -34,13 +34,25 @@ impl State<'_> {
     }
 
     /// Executes an operation, and returns how its result differs from what it had to be.
-    pub(super) fn execute(&mut self, op: OpId) -> Result<Option<Evidence>, Inapplicable> {
+    fn execute(&mut self, op: OpId) -> Result<Option<Evidence>, Inapplicable> {
         let differs = self.compare(op)?;
         if has_open_effect(self.history, op) {
-            self.set_effect(op, self.takes_effect(op));
+            self.effects.insert(op, self.takes_effect(op));
         }
         self.install(op);
         Ok(differs)
+    }
+
+    /// The first wrong result of a transaction if it runs now. Nothing is left behind.
+    pub(super) fn first_difference(
+        &mut self,
+        txn: TxnId,
+    ) -> Result<Option<Evidence>, Inapplicable> {
+        let mark = self.mark();
+        let mut results = self.history.txn_ops(txn).map(|op| self.execute(op));
+        let first = results.find_map(Result::transpose).transpose();
+        self.take_back(mark);
+        first
     }
 
     /// How the result of an operation differs from what it had to be.
@@ -56,7 +68,7 @@ impl State<'_> {
             | Op::Append { .. } => None,
             Op::Read { key, .. } => self.at(op, key, !self.shows(key, history.encoded_version(op))),
             Op::ReadList { key, elements: Some(elements) } => {
-                self.at(op, key, self.list(key) != elements)
+                self.at(op, key, self.lists[key.index()] != elements)
             }
             Op::InsertIfAbsent { key, applied, seen, .. }
             | Op::CompareAndSet { key, applied, seen, .. } => {
@@ -79,20 +91,17 @@ impl State<'_> {
     fn install(&mut self, op: OpId) {
         if let Op::Append { key, element } = self.history.op(op) {
             self.append(key, element);
-        } else if !has_open_effect(self.history, op) || self.effect(op) == Some(true) {
+        } else if !has_open_effect(self.history, op) || self.effects.get(&op) == Some(&true) {
             written_rows(self.history, op).for_each(|row| self.put(row));
         }
     }
 
     /// Whether a conditional write takes effect now.
     fn takes_effect(&self, op: OpId) -> bool {
-        match self.history.op(op) {
-            Op::InsertIfAbsent { key, .. } => self.value(key) == ValueRef::Nil,
-            Op::CompareAndSet { key, expected, .. } => {
-                self.value(key) == self.history.value(expected)
-            }
-            _ => false,
-        }
+        self.history.conditional(op).is_some_and(|conditional| {
+            let expected = conditional.expected.map(|expected| self.history.value(expected));
+            self.value(conditional.key) == expected.unwrap_or(ValueRef::Nil)
+        })
     }
 
     /// The evidence that an operation on one key did not observe what was there, if so.
@@ -107,7 +116,7 @@ impl State<'_> {
     /// Compares the result of an operation by predicate with the rows that satisfy the predicate now.
     fn compare_matching(&self, op: OpId) -> Result<Option<Evidence>, EvalError> {
         let id = self.history.op_predicate(op).ok_or(EvalError::Unparsed)?;
-        let matching = self.rows().matching(id, |key| self.value(key))?;
+        let matching = self.rows.matching(id, |key| self.value(key))?;
         match self.history.op(op) {
             Op::PredicateRead { rows: Some(rows), .. }
             | Op::PredicateWrite { rows: Some(rows), .. } => {
@@ -117,7 +126,7 @@ impl State<'_> {
                 let differs = self.compare_function(op, (function, result), &matching, &[])?;
                 // A row of which nothing is known may make the difference.
                 let is_unknown = |key| self.content(key) == InitialContent::Unknown;
-                if differs.is_some() && self.rows().of(id).any(is_unknown) {
+                if differs.is_some() && self.rows.of(id).any(is_unknown) {
                     return Err(EvalError::Unparsed);
                 }
                 Ok(differs)

@@ -2,8 +2,8 @@
 
 use isolario_model::{Evidence, History, Inapplicable, Point, Witness};
 
-use super::Moments;
-use super::state::State;
+use super::TxnPoints;
+use super::state::ReplayState;
 use crate::CheckOptions;
 
 /// How the results of operations differ from what they had to be if the transactions were in the order of a
@@ -17,12 +17,12 @@ pub(crate) fn differences(
     let (points, moments) = match witness {
         Witness::CommitOrder(txns) => {
             commits = txns.iter().map(|txn| Point::Commit(*txn)).collect();
-            (&commits, Moments::One)
+            (&commits, TxnPoints::One)
         }
-        Witness::Points(points) => (points, Moments::Two { exclusive_writers: false }),
+        Witness::Points(points) => (points, TxnPoints::Two { exclusive_writers: false }),
         _ => return Ok(Some(Vec::new())),
     };
-    let mut state = State::new(history);
+    let mut state = ReplayState::new(history);
     let mut differences = Vec::new();
     for point in points {
         if options.stop.is_asked() {

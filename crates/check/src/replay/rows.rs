@@ -39,11 +39,11 @@ impl<'h> IndexedRows<'h> {
         let search = RowSearch::new(history, (0..history.key_count()).map(KeyId::at));
         let mut indexes: Vec<Vec<Index<'h>>> = Vec::new();
         indexes.resize_with(search.tables().len(), Vec::new);
-        for SearchPlan { table, bounds } in search.plans() {
+        for SearchPlan { table, bounds } in &search.plans {
             if let Some((bounds, indexes)) = bounds.zip(indexes.get_mut(*table))
                 && indexes.iter().all(|index| index.column != bounds.column)
             {
-                let (column, name) = (bounds.column, search.columns()[bounds.column]);
+                let (column, name) = (bounds.column, search.columns[bounds.column]);
                 let (numbers, others) = (BTreeSet::new(), BTreeSet::new());
                 indexes.push(Index { column, name, numbers, others });
             }

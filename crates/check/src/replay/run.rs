@@ -1,15 +1,15 @@
 //! The replay itself.
 
-use isolario_model::{Evidence, Inapplicable, KeyId, OpId, Outcome, Point, TxnId};
+use isolario_model::{Evidence, Inapplicable, KeyId, OpId, Point, TxnId};
 use rustc_hash::FxHashSet;
 
+use super::agreement::ends_before;
 use super::operation::{has_open_effect, is_unobserved_write};
-use super::schedule::{Schedule, commits, point_key, txn_of};
-use super::state::State;
+use super::schedule::{ReplaySchedule, commits, point_key, txn_of};
+use super::state::ReplayState;
 use super::waiting::Waiting;
-use super::{Found, Moments};
+use super::{Contradictions, TxnPoints};
 use crate::CheckOptions;
-use crate::graph::precedes;
 use crate::rows::written_rows;
 
 /// The largest number of points at one timestamp of which all orders are tried: 720 of them.
@@ -18,64 +18,57 @@ const TRIED: usize = 6;
 /// Performs all points. Returns them in an order in which they come out right, or if there is none, in one
 /// that the database may have meant; nothing if the check was asked to end.
 pub(super) fn run(
-    schedule: &Schedule<'_>,
+    schedule: &ReplaySchedule<'_>,
     options: &CheckOptions,
-    found: &mut Found,
+    found: &mut Contradictions,
 ) -> Result<Option<Vec<Point>>, Inapplicable> {
-    let mut replay = Replay::new(schedule, options, found.level.shape().real_time);
-    replay.waiting.begin(&mut replay.state, &mut replay.points)?;
+    let history = schedule.history;
+    let exclusive = matches!(schedule.moments, TxnPoints::Two { exclusive_writers: true });
+    let mut replay = Replay {
+        schedule,
+        options,
+        state: ReplayState::new(history),
+        waiting: Waiting::new(schedule, options.session_order),
+        last_commits: vec![None; if exclusive { history.key_count() } else { 0 }],
+        starts: vec![0; history.txn_count()],
+        without_effect: FxHashSet::default(),
+        points: Vec::with_capacity(schedule.point_count()),
+        found,
+    };
+    replay.begin()?;
     for points in schedule.by_timestamp() {
         if options.stop.is_asked() {
             return Ok(None);
         }
-        replay.at_one_timestamp(points, found)?;
+        replay.at_one_timestamp(points)?;
     }
-    replay.waiting.close(&mut replay.state, found)?;
+    replay.close()?;
     Ok(Some(replay.points))
 }
 
-struct Replay<'s, 'h> {
-    schedule: &'s Schedule<'h>,
-    session_order: bool,
-    /// By how much clocks may differ, where real time counts.
-    clock_skew: Option<u64>,
-    state: State<'h>,
-    waiting: Waiting<'h>,
-    /// Per key, the position among the points of the last commit of a writer, and its write.
+/// A replay between two points.
+pub(super) struct Replay<'s, 'h> {
+    pub(super) schedule: &'s ReplaySchedule<'h>,
+    options: &'s CheckOptions,
+    pub(super) state: ReplayState<'h>,
+    pub(super) waiting: Waiting,
+    /// Per key, the position among the points of the last commit of a writer, and its write. Empty if writers
+    /// may overlap.
     last_commits: Vec<Option<(usize, OpId)>>,
     /// Per transaction, the position of its start among the points.
     starts: Vec<usize>,
     /// Transactions that committed at their start, since none of their conditional writes took effect.
     without_effect: FxHashSet<TxnId>,
-    /// The points so far.
-    points: Vec<Point>,
+    /// The points so far, and what is wrong with them.
+    pub(super) points: Vec<Point>,
+    pub(super) found: &'s mut Contradictions,
 }
 
-impl<'s, 'h> Replay<'s, 'h> {
-    fn new(schedule: &'s Schedule<'h>, options: &CheckOptions, real_time: bool) -> Self {
-        let history = schedule.history;
-        let exclusive = matches!(schedule.moments, Moments::Two { exclusive_writers: true });
-        Replay {
-            schedule,
-            session_order: options.session_order,
-            clock_skew: real_time.then_some(options.clock_skew),
-            state: State::new(history),
-            waiting: Waiting::new(schedule, options.session_order),
-            last_commits: vec![None; if exclusive { history.key_count() } else { 0 }],
-            starts: vec![0; history.txn_count()],
-            without_effect: FxHashSet::default(),
-            points: Vec::with_capacity(schedule.point_count()),
-        }
-    }
-
+impl Replay<'_, '_> {
     /// Passes the points of one timestamp, in an order in which they come out right if there is one.
-    fn at_one_timestamp(
-        &mut self,
-        at: &[(u32, Point)],
-        found: &mut Found,
-    ) -> Result<(), Inapplicable> {
+    fn at_one_timestamp(&mut self, at: &[(u32, Point)]) -> Result<(), Inapplicable> {
         if let [(_, only)] = at {
-            return self.pass(*only, found);
+            return self.pass(*only);
         }
         let mut order: Vec<Point> = at.iter().map(|(_, point)| *point).collect();
         order.retain(|point| !self.is_over(*point));
@@ -85,15 +78,15 @@ impl<'s, 'h> Replay<'s, 'h> {
             self.arrange(&mut order)?;
             self.waiting.note_tie(&order);
         }
-        order.into_iter().try_for_each(|point| self.pass(point, found))
+        order.into_iter().try_for_each(|point| self.pass(point))
     }
 
     /// Performs a point for good, and has waiting transactions follow.
-    fn pass(&mut self, point: Point, found: &mut Found) -> Result<(), Inapplicable> {
+    fn pass(&mut self, point: Point) -> Result<(), Inapplicable> {
         if self.is_over(point) {
             return Ok(());
         }
-        self.waiting.expect(point, &mut self.state, found)?;
+        self.expect(point)?;
         let mark = self.state.mark();
         let history = self.schedule.history;
         let mut differences = match point {
@@ -109,18 +102,18 @@ impl<'s, 'h> Replay<'s, 'h> {
                 Evidence::Concurrent { first, second, .. }
                     if ![first, second].iter().any(|op| has_open_effect(history, *op)) =>
                 {
-                    found.add(difference);
+                    self.found.add(difference);
                 }
-                _ => found.add_result(difference),
+                _ => self.found.add_result(difference),
             }
         }
         self.points.push(point);
-        self.waiting.wake(mark, point, &mut self.state, &mut self.points)?;
+        self.wake(mark, point)?;
         self.state.keep();
         match point {
             // A transaction that wrote nothing leaves nothing behind: all of it happens at its start.
             Point::Start(txn) if self.schedule.has_open_effects(txn) && !self.has_written(txn) => {
-                self.pass(Point::Commit(txn), found)?;
+                self.pass(Point::Commit(txn))?;
                 self.without_effect.insert(txn);
                 Ok(())
             }
@@ -143,7 +136,7 @@ impl<'s, 'h> Replay<'s, 'h> {
     /// Decides the conditional writes of unknown effect of the transactions that start at one timestamp. Fails
     /// if another one that commits at that timestamp may have written such a key.
     fn decide_effects(&mut self, order: &[Point]) -> Result<(), Inapplicable> {
-        let Schedule { history, moments, .. } = *self.schedule;
+        let ReplaySchedule { history, moments, .. } = *self.schedule;
         let open_start = |point: &Point| match *point {
             Point::Start(txn) if self.schedule.has_open_effects(txn) => Some(txn),
             _ => None,
@@ -170,7 +163,7 @@ impl<'s, 'h> Replay<'s, 'h> {
             return Ok(());
         }
         let mut as_begun = order.to_vec();
-        if self.clock_skew.is_some() {
+        if self.found.level.shape().real_time {
             as_begun.sort_by_key(|point| self.schedule.history.start(txn_of(*point)));
         }
         let mut usual = as_begun.clone();
@@ -263,7 +256,7 @@ impl<'s, 'h> Replay<'s, 'h> {
     /// started yet.
     fn written(&self, txn: TxnId) -> impl Iterator<Item = (KeyId, OpId)> {
         let history = self.schedule.history;
-        let ops = history.txn_ops(txn).filter(|op| self.state.effect(*op) != Some(false));
+        let ops = history.txn_ops(txn).filter(|op| self.state.effects.get(op) != Some(&false));
         ops.flat_map(|op| written_rows(history, op)).map(|row| (row.key, row.write))
     }
 
@@ -274,17 +267,14 @@ impl<'s, 'h> Replay<'s, 'h> {
         if self.will_clash(order) {
             return false;
         }
-        let history = self.schedule.history;
+        let (history, in_time) = (self.schedule.history, self.found.level.shape().real_time);
         let must_precede = |a: &Point, b: &Point| {
             let (first, second) = (txn_of(*a), txn_of(*b));
-            let by_session = self.session_order
-                && first < second
-                && history.session_of(first) == history.session_of(second)
-                && history.outcome(first) == Outcome::Committed;
-            let by_time = |skew| first != second && precedes(history, skew, first, second);
-            by_session
-                || self.clock_skew.is_some_and(by_time)
-                || first == second && point_key(a) < point_key(b)
+            if first == second {
+                point_key(a) < point_key(b)
+            } else {
+                ends_before(history, self.options, in_time, first, second)
+            }
         };
         order.iter().enumerate().all(|(at, point)| {
             let mut later = order[at + 1..].iter();

@@ -2,14 +2,14 @@
 
 use isolario_model::{History, Inapplicable, Outcome, Point, PromisedOrder, TxnId};
 
-use super::Moments;
+use super::TxnPoints;
 use super::operation::{has_open_effect, is_unobserved_write};
 use crate::rows::written_rows;
 
 /// The points of a replay, and the transactions without a position among them.
-pub(super) struct Schedule<'h> {
+pub(super) struct ReplaySchedule<'h> {
     pub(super) history: &'h History,
-    pub(super) moments: Moments,
+    pub(super) moments: TxnPoints,
     /// By timestamp; within one, in the order of the transactions, which is that of their sessions. A
     /// transaction with one point has its commit.
     points: Vec<(u32, Point)>,
@@ -34,7 +34,7 @@ pub(super) fn point_key(point: &Point) -> (TxnId, u8) {
 }
 
 /// The transactions that commit at some points.
-pub(super) fn commits(points: &[Point]) -> impl Iterator<Item = TxnId> {
+pub(crate) fn commits(points: &[Point]) -> impl Iterator<Item = TxnId> {
     let commit = |point: &Point| match *point {
         Point::Commit(txn) => Some(txn),
         Point::Start(_) => None,
@@ -42,12 +42,12 @@ pub(super) fn commits(points: &[Point]) -> impl Iterator<Item = TxnId> {
     points.iter().filter_map(commit)
 }
 
-impl<'h> Schedule<'h> {
+impl<'h> ReplaySchedule<'h> {
     /// Fails if a transaction lacks a position that it needs: it wrote, or real time counts.
     pub(super) fn new(
         history: &'h History,
         order: &PromisedOrder,
-        moments: Moments,
+        moments: TxnPoints,
         real_time: bool,
     ) -> Result<Self, Inapplicable> {
         let (mut points, mut unplaced, mut left_out) = (Vec::new(), Vec::new(), None);
@@ -60,7 +60,7 @@ impl<'h> Schedule<'h> {
         for txn in history.txns() {
             match (history.outcome(txn), order.points(txn)) {
                 (Outcome::Aborted, _) => {}
-                (_, Some(at)) if moments == Moments::One => {
+                (_, Some(at)) if moments == TxnPoints::One => {
                     points.push((at.commit, Point::Commit(txn)));
                 }
                 (_, Some(at)) => {
@@ -77,7 +77,7 @@ impl<'h> Schedule<'h> {
             }
         }
         points.sort_unstable_by_key(|(at, point)| (*at, point_key(point)));
-        Ok(Schedule { history, moments, points, unplaced, left_out })
+        Ok(ReplaySchedule { history, moments, points, unplaced, left_out })
     }
 
     /// The points of one timestamp after the other.
@@ -87,7 +87,7 @@ impl<'h> Schedule<'h> {
 
     /// Whether what a transaction wrote depends on the state as of its start.
     pub(super) fn has_open_effects(&self, txn: TxnId) -> bool {
-        self.moments != Moments::One
+        self.moments != TxnPoints::One
             && self.history.has_conditionals()
             && self.history.txn_ops(txn).any(|op| has_open_effect(self.history, op))
     }

@@ -8,26 +8,26 @@ use crate::resolved::{InitialContent, InitialContents};
 use crate::rows::{Contents, WrittenRow};
 
 /// The state of a replay. Whatever is done to it can be taken back.
-pub(super) struct State<'h> {
+pub(super) struct ReplayState<'h> {
     pub(super) history: &'h History,
     initial: InitialContents<'h>,
     /// Per key, the version it holds; none for the initial one.
     held: Vec<Option<WrittenRow>>,
     /// Per key, the elements of its list.
-    lists: Vec<Vec<ValueId>>,
-    rows: IndexedRows<'h>,
-    changes: Vec<Change>,
+    pub(super) lists: Vec<Vec<ValueId>>,
+    pub(super) rows: IndexedRows<'h>,
+    changes: Vec<(KeyId, Undo)>,
     /// Per conditional write of unknown effect, whether it took effect when it was last performed.
-    effects: FxHashMap<OpId, bool>,
+    pub(super) effects: FxHashMap<OpId, bool>,
 }
 
-/// How to take a write back.
-enum Change {
-    Put { key: KeyId, before: Option<WrittenRow> },
-    Appended { key: KeyId },
+/// How to take a write of a key back.
+enum Undo {
+    Restore(Option<WrittenRow>),
+    RemoveElement,
 }
 
-impl<'h> Contents<'h> for State<'h> {
+impl<'h> Contents<'h> for ReplayState<'h> {
     fn history(&self) -> &'h History {
         self.history
     }
@@ -51,12 +51,12 @@ impl<'h> Contents<'h> for State<'h> {
     }
 }
 
-impl<'h> State<'h> {
+impl<'h> ReplayState<'h> {
     pub(super) fn new(history: &'h History) -> Self {
         let keys = history.key_count();
         let initial = InitialContents::new(history);
         let rows = IndexedRows::new(history, |key| initial.of(key));
-        State {
+        ReplayState {
             history,
             initial,
             held: vec![None; keys],
@@ -65,23 +65,6 @@ impl<'h> State<'h> {
             changes: Vec::new(),
             effects: FxHashMap::default(),
         }
-    }
-
-    /// Whether a conditional write of unknown effect took effect when it was last performed.
-    pub(super) fn effect(&self, op: OpId) -> Option<bool> {
-        self.effects.get(&op).copied()
-    }
-
-    pub(super) fn set_effect(&mut self, op: OpId, effect: bool) {
-        self.effects.insert(op, effect);
-    }
-
-    pub(super) fn list(&self, key: KeyId) -> &[ValueId] {
-        &self.lists[key.index()]
-    }
-
-    pub(super) fn rows(&self) -> &IndexedRows<'h> {
-        &self.rows
     }
 
     /// The value that the key holds.
@@ -94,12 +77,12 @@ impl<'h> State<'h> {
 
     pub(super) fn put(&mut self, row: WrittenRow) {
         let before = self.replace(row.key, Some(row));
-        self.changes.push(Change::Put { key: row.key, before });
+        self.changes.push((row.key, Undo::Restore(before)));
     }
 
     pub(super) fn append(&mut self, key: KeyId, element: ValueId) {
         self.lists[key.index()].push(element);
-        self.changes.push(Change::Appended { key });
+        self.changes.push((key, Undo::RemoveElement));
     }
 
     /// Forgets how to take back what was done so far.
@@ -114,22 +97,21 @@ impl<'h> State<'h> {
 
     /// The keys that were written since then, some perhaps repeatedly.
     pub(super) fn changed_since(&self, mark: usize) -> impl Iterator<Item = KeyId> {
-        self.changes[mark..].iter().map(|change| match *change {
-            Change::Put { key, .. } | Change::Appended { key } => key,
-        })
+        self.changes[mark..].iter().map(|(key, _)| *key)
     }
 
     /// Takes back what was done since then.
     pub(super) fn take_back(&mut self, mark: usize) {
-        while self.changes.len() > mark {
-            match self.changes.pop() {
-                Some(Change::Put { key, before }) => {
+        while self.changes.len() > mark
+            && let Some((key, undo)) = self.changes.pop()
+        {
+            match undo {
+                Undo::Restore(before) => {
                     self.replace(key, before);
                 }
-                Some(Change::Appended { key }) => {
+                Undo::RemoveElement => {
                     self.lists[key.index()].pop();
                 }
-                None => {}
             }
         }
     }

@@ -7,16 +7,16 @@
 use isolario_model::{Evidence, History, Inapplicable, KeyId, Outcome, Point, TxnId};
 use rustc_hash::FxHashMap;
 
-use super::schedule::{Schedule, commits, txn_of};
-use super::state::State;
-use super::{Found, Moments};
+use super::TxnPoints;
+use super::run::Replay;
+use super::schedule::{ReplaySchedule, commits, txn_of};
 
-pub(super) struct Waiting<'h> {
-    history: &'h History,
-    moments: Moments,
+/// The transactions that wait, and what for.
+pub(super) struct Waiting {
     lanes: Vec<Lane>,
-    /// Per transaction, its lane; none if no transaction waits in it.
+    /// Per transaction, its lane, and how far it is. Empty if no transaction waits.
     lane_of: Vec<Option<u32>>,
+    status: Vec<Status>,
     /// The lanes whose next transaction waits for a change of a key.
     for_key: FxHashMap<KeyId, Vec<u32>>,
     /// The lanes whose next transaction waits for any change.
@@ -29,68 +29,42 @@ pub(super) struct Waiting<'h> {
 /// Transactions that come one after the other: those of a session, or a single one if session order does
 /// not count.
 struct Lane {
-    members: Vec<Member>,
+    txns: Vec<TxnId>,
     /// The first one that has not committed, nor been given up.
     next: usize,
 }
 
-#[derive(Clone, Copy)]
-struct Member {
-    txn: TxnId,
-    has_position: bool,
-    is_done: bool,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Status {
+    HasPosition,
+    Waits,
+    /// It has committed, or been given up.
+    Done,
 }
 
-impl Lane {
-    /// The next one, unless others with a position have to commit first.
-    fn waiting(&mut self) -> Option<TxnId> {
-        while self.members.get(self.next).is_some_and(|member| member.is_done) {
-            self.next += 1;
-        }
-        let next = self.members.get(self.next)?;
-        (!next.has_position).then_some(next.txn)
-    }
-}
-
-impl<'h> Waiting<'h> {
-    pub(super) fn new(schedule: &Schedule<'h>, session_order: bool) -> Self {
-        let history = schedule.history;
-        let mut waiting = Waiting {
-            history,
-            moments: schedule.moments,
-            lanes: Vec::new(),
-            lane_of: vec![None; if schedule.unplaced.is_empty() { 0 } else { history.txn_count() }],
-            for_key: FxHashMap::default(),
-            for_any: Vec::new(),
-            tie: None,
+impl Waiting {
+    pub(super) fn new(schedule: &ReplaySchedule<'_>, session_order: bool) -> Self {
+        let ReplaySchedule { history, unplaced, .. } = schedule;
+        let txns = if unplaced.is_empty() { 0 } else { history.txn_count() };
+        let (mut lane_of, mut status) = (vec![None; txns], vec![Status::HasPosition; txns]);
+        unplaced.iter().for_each(|txn| status[txn.index()] = Status::Waits);
+        let are_one = |a: &TxnId, b: &TxnId| {
+            session_order && history.session_of(*a) == history.session_of(*b)
         };
-        for (at, txn) in schedule.unplaced.iter().enumerate() {
-            let session = history.session_of(*txn);
-            match session_order {
-                false => waiting.add_lane([(*txn, false)]),
-                true if at > 0 && history.session_of(schedule.unplaced[at - 1]) == session => {}
-                true => {
-                    let txns = history.session_txns(session);
-                    let committed = txns.filter(|txn| history.outcome(*txn) == Outcome::Committed);
-                    let has_position = |txn| schedule.unplaced.binary_search(&txn).is_err();
-                    waiting.add_lane(committed.map(|txn| (txn, has_position(txn))));
-                    // One of unknown outcome follows those before it, and none follows it.
-                    let lane = waiting.lane_of[txn.index()];
-                    history
-                        .session_txns(session)
-                        .for_each(|txn| waiting.lane_of[txn.index()] = lane);
-                }
+        let is_committed = |txn: &TxnId| history.outcome(*txn) == Outcome::Committed;
+        let mut lanes = Vec::new();
+        for waiting in unplaced.chunk_by(are_one) {
+            let mut txns = waiting.to_vec();
+            if session_order {
+                // One of unknown outcome follows those before it, and none follows it.
+                let session = || history.session_txns(history.session_of(waiting[0]));
+                session().for_each(|txn| lane_of[txn.index()] = Some(lanes.len() as u32));
+                txns = session().filter(is_committed).collect();
             }
+            lanes.push(Lane { txns, next: 0 });
         }
-        waiting
-    }
-
-    fn add_lane(&mut self, members: impl IntoIterator<Item = (TxnId, bool)>) {
-        let lane = self.lanes.len() as u32;
-        let member = |(txn, has_position)| Member { txn, has_position, is_done: false };
-        let members: Vec<_> = members.into_iter().map(member).collect();
-        members.iter().for_each(|member| self.lane_of[member.txn.index()] = Some(lane));
-        self.lanes.push(Lane { members, next: 0 });
+        let (for_key, for_any) = (FxHashMap::default(), Vec::new());
+        Waiting { lanes, lane_of, status, for_key, for_any, tie: None }
     }
 
     /// Notes the transactions that commit at one timestamp.
@@ -100,155 +74,100 @@ impl<'h> Waiting<'h> {
         self.tie = self.tie.or(first_two);
     }
 
+    fn lane_of(&self, txn: TxnId) -> Option<u32> {
+        self.lane_of.get(txn.index()).copied().flatten()
+    }
+
+    /// The next transaction of a lane, unless others with a position have to commit first.
+    fn next(&mut self, lane: u32) -> Option<TxnId> {
+        let Lane { txns, next } = &mut self.lanes[lane as usize];
+        while txns.get(*next).is_some_and(|txn| self.status[txn.index()] == Status::Done) {
+            *next += 1;
+        }
+        txns.get(*next).copied().filter(|txn| self.status[txn.index()] == Status::Waits)
+    }
+
+    /// Makes a lane wait for a change of what makes the difference.
+    fn watch(&mut self, history: &History, lane: u32, difference: &Evidence) {
+        match difference {
+            Evidence::Unexpected { op, expected, .. }
+                if history.op_predicate(*op).is_none() && !expected.is_empty() =>
+            {
+                self.for_key.entry(expected[0].key).or_default().push(lane);
+            }
+            _ => self.for_any.push(lane),
+        }
+    }
+}
+
+impl Replay<'_, '_> {
     /// Executes the transactions that fit before everything else.
-    pub(super) fn begin(
-        &mut self,
-        state: &mut State<'_>,
-        points: &mut Vec<Point>,
-    ) -> Result<(), Inapplicable> {
-        (0..self.lanes.len() as u32).try_for_each(|lane| self.advance(lane, state, points))
+    pub(super) fn begin(&mut self) -> Result<(), Inapplicable> {
+        (0..self.waiting.lanes.len() as u32).try_for_each(|lane| self.advance(lane))
     }
 
     /// Gives up the transactions that wait and come before a point in its session: they did not fit in time.
-    pub(super) fn expect(
-        &mut self,
-        point: Point,
-        state: &mut State<'_>,
-        found: &mut Found,
-    ) -> Result<(), Inapplicable> {
-        if self.lanes.is_empty() {
-            return Ok(());
-        }
-        let lane = self.lane_of.get(txn_of(point).index()).copied().flatten();
-        match lane {
-            Some(lane) => self.give_up(lane, |txn| txn < txn_of(point), state, found),
-            None => Ok(()),
-        }
+    pub(super) fn expect(&mut self, point: Point) -> Result<(), Inapplicable> {
+        let lane = self.waiting.lane_of(txn_of(point));
+        lane.map_or(Ok(()), |lane| self.give_up(lane, |txn| txn < txn_of(point)))
     }
 
     /// Gives up the transactions that still wait at the end.
-    pub(super) fn close(
-        &mut self,
-        state: &mut State<'_>,
-        found: &mut Found,
-    ) -> Result<(), Inapplicable> {
-        (0..self.lanes.len() as u32).try_for_each(|lane| self.give_up(lane, |_| true, state, found))
+    pub(super) fn close(&mut self) -> Result<(), Inapplicable> {
+        (0..self.waiting.lanes.len() as u32).try_for_each(|lane| self.give_up(lane, |_| true))
     }
 
-    fn give_up(
-        &mut self,
-        lane: u32,
-        is_late: impl Fn(TxnId) -> bool,
-        state: &mut State<'_>,
-        found: &mut Found,
-    ) -> Result<(), Inapplicable> {
-        let lane = &mut self.lanes[lane as usize];
-        for member in &mut lane.members[lane.next..] {
-            if !is_late(member.txn) {
-                break;
-            }
-            if member.has_position || std::mem::replace(&mut member.is_done, true) {
+    fn give_up(&mut self, lane: u32, is_late: impl Fn(TxnId) -> bool) -> Result<(), Inapplicable> {
+        let Lane { txns, next } = &self.waiting.lanes[lane as usize];
+        for txn in txns[*next..].iter().copied().take_while(|txn| is_late(*txn)) {
+            let status = &mut self.waiting.status[txn.index()];
+            if *status != Status::Waits {
                 continue;
             }
-            if let Some(difference) = first_difference(self.history, member.txn, state)? {
-                if let Some((first, second)) = self.tie {
+            *status = Status::Done;
+            if let Some(difference) = self.state.first_difference(txn)? {
+                if let Some((first, second)) = self.waiting.tie {
                     return Err(Inapplicable::TiedInPromisedOrder { first, second });
                 }
-                found.add_result(difference);
+                self.found.add_result(difference);
             }
         }
         Ok(())
     }
 
     /// Advances the lanes that wait for this point, or for a key that has changed since the mark.
-    pub(super) fn wake(
-        &mut self,
-        mark: usize,
-        point: Point,
-        state: &mut State<'_>,
-        points: &mut Vec<Point>,
-    ) -> Result<(), Inapplicable> {
-        if self.lanes.is_empty() {
+    pub(super) fn wake(&mut self, mark: usize, point: Point) -> Result<(), Inapplicable> {
+        let waiting = &mut self.waiting;
+        if waiting.lanes.is_empty() {
             return Ok(());
         }
         let mut awake = Vec::new();
-        let mut has_changed = false;
-        for key in state.changed_since(mark) {
-            has_changed = true;
-            awake.extend(self.for_key.remove(&key).unwrap_or_default());
+        for key in self.state.changed_since(mark) {
+            awake.append(&mut waiting.for_any);
+            awake.extend(waiting.for_key.remove(&key).unwrap_or_default());
         }
-        if has_changed {
-            awake.append(&mut self.for_any);
-        }
-        if let Point::Commit(txn) = point
-            && let Some(lane) = self.lane_of[txn.index()]
-        {
-            let members = &mut self.lanes[lane as usize].members;
-            if let Ok(at) = members.binary_search_by_key(&txn, |member| member.txn) {
-                members[at].is_done = true;
-                awake.push(lane);
-            }
+        if let Point::Commit(txn) = point {
+            waiting.status[txn.index()] = Status::Done;
+            awake.extend(waiting.lane_of(txn));
         }
         awake.sort_unstable();
         awake.dedup();
-        awake.into_iter().try_for_each(|lane| self.advance(lane, state, points))
+        awake.into_iter().try_for_each(|lane| self.advance(lane))
     }
 
     /// Executes the next transactions of a lane as far as they fit now.
-    fn advance(
-        &mut self,
-        lane: u32,
-        state: &mut State<'_>,
-        points: &mut Vec<Point>,
-    ) -> Result<(), Inapplicable> {
-        while let Some(txn) = self.lanes[lane as usize].waiting() {
-            match first_difference(self.history, txn, state)? {
-                None => {
-                    if self.moments != Moments::One {
-                        points.push(Point::Start(txn));
-                    }
-                    points.push(Point::Commit(txn));
-                    let lane = &mut self.lanes[lane as usize];
-                    lane.members[lane.next].is_done = true;
-                }
-                Some(difference) => {
-                    self.watch(lane, &difference);
-                    return Ok(());
-                }
+    fn advance(&mut self, lane: u32) -> Result<(), Inapplicable> {
+        while let Some(txn) = self.waiting.next(lane) {
+            if let Some(difference) = self.state.first_difference(txn)? {
+                self.waiting.watch(self.schedule.history, lane, &difference);
+                break;
             }
+            if self.schedule.moments != TxnPoints::One {
+                self.points.push(Point::Start(txn));
+            }
+            self.points.push(Point::Commit(txn));
+            self.waiting.status[txn.index()] = Status::Done;
         }
         Ok(())
     }
-
-    /// Makes a lane wait for a change of what makes the difference.
-    fn watch(&mut self, lane: u32, difference: &Evidence) {
-        let single = match difference {
-            Evidence::Unexpected { op, expected, .. } => {
-                expected.first().filter(|_| self.history.op_predicate(*op).is_none())
-            }
-            _ => None,
-        };
-        match single {
-            Some(version) => self.for_key.entry(version.key).or_default().push(lane),
-            None => self.for_any.push(lane),
-        }
-    }
-}
-
-/// The first wrong result if a transaction runs now. Nothing is left behind.
-fn first_difference(
-    history: &History,
-    txn: TxnId,
-    state: &mut State<'_>,
-) -> Result<Option<Evidence>, Inapplicable> {
-    let mark = state.mark();
-    let mut difference = Ok(None);
-    for op in history.txn_ops(txn) {
-        difference = state.execute(op);
-        if !matches!(difference, Ok(None)) {
-            break;
-        }
-    }
-    state.take_back(mark);
-    difference
 }

@@ -13,4 +13,4 @@ mod writes;
 
 pub(crate) use results::{Contents, by_key};
 pub(crate) use search::{ColumnBounds, RowSearch, SearchPlan, whole_number};
-pub(crate) use writes::{LastWrite, OwnWrites, WrittenRow, last_writes, written_rows};
+pub(crate) use writes::{LastWrite, OwnWrites, RowVersions, WrittenRow, written_rows};

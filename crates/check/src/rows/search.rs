@@ -13,9 +13,9 @@ pub(crate) struct RowSearch<'h> {
     /// Per table, its rows in the order of their keys; then all rows, and then none.
     tables: Vec<Vec<KeyId>>,
     /// The names of bounded columns.
-    columns: Vec<&'h str>,
+    pub(crate) columns: Vec<&'h str>,
     /// Per predicate.
-    plans: Vec<SearchPlan>,
+    pub(crate) plans: Vec<SearchPlan>,
 }
 
 #[derive(Clone, Copy)]
@@ -74,15 +74,6 @@ impl<'h> RowSearch<'h> {
 
     pub(crate) fn plan(&self, predicate: PredicateId) -> SearchPlan {
         self.plans[predicate.index()]
-    }
-
-    pub(crate) fn plans(&self) -> &[SearchPlan] {
-        &self.plans
-    }
-
-    /// The names of bounded columns, by number.
-    pub(crate) fn columns(&self) -> &[&'h str] {
-        &self.columns
     }
 
     /// The rows of each table.

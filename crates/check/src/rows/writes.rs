@@ -70,21 +70,39 @@ pub(crate) struct LastWrite {
     pub(crate) first: OpId,
 }
 
-/// The last writes of each row by the transactions that count: by transaction, and then by row.
-pub(crate) fn last_writes(view: &ItemView, counts: impl Fn(TxnId) -> bool) -> Vec<LastWrite> {
-    let items = view.history();
-    let mut found: Vec<LastWrite> = Vec::new();
-    let mut of_txn: Vec<WrittenRow> = Vec::new();
-    for writer in items.txns().filter(|txn| counts(*txn)) {
-        of_txn.clear();
-        of_txn.extend(items.txn_ops(writer).flat_map(|item| written_rows(items, item)));
-        of_txn.sort_by_key(|row| row.key);
-        for of_key in of_txn.chunk_by(|a, b| a.key == b.key) {
-            if let (Some(first), Some(last)) = (of_key.first(), of_key.last()) {
-                let row = WrittenRow { write: view.origin(last.write), ..*last };
-                found.push(LastWrite { row, writer, first: view.origin(first.write) });
+/// The last writes of each row by the transactions that count: by row, and of a row by transaction.
+pub(crate) struct RowVersions(Vec<LastWrite>);
+
+impl RowVersions {
+    /// The last writes in a view of single rows, as operations of the history that it is a view of.
+    pub(crate) fn new(view: &ItemView, counts: impl Fn(TxnId) -> bool) -> RowVersions {
+        let items = view.history();
+        let mut found: Vec<LastWrite> = Vec::new();
+        let mut of_txn: Vec<WrittenRow> = Vec::new();
+        for writer in items.txns().filter(|txn| counts(*txn)) {
+            of_txn.clear();
+            of_txn.extend(items.txn_ops(writer).flat_map(|item| written_rows(items, item)));
+            of_txn.sort_by_key(|row| row.key);
+            for of_key in of_txn.chunk_by(|a, b| a.key == b.key) {
+                if let (Some(first), Some(last)) = (of_key.first(), of_key.last()) {
+                    let row = WrittenRow { write: view.origin(last.write), ..*last };
+                    found.push(LastWrite { row, writer, first: view.origin(first.write) });
+                }
             }
         }
+        found.sort_by_key(|version| version.row.key);
+        RowVersions(found)
     }
-    found
+
+    /// The versions of all rows.
+    pub(crate) fn all(&self) -> &[LastWrite] {
+        &self.0
+    }
+
+    /// The versions of a row, by transaction.
+    pub(crate) fn of(&self, key: KeyId) -> &[LastWrite] {
+        let begin = self.0.partition_point(|version| version.row.key < key);
+        let rest = &self.0[begin..];
+        &rest[..rest.partition_point(|version| version.row.key == key)]
+    }
 }

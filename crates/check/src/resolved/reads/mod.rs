@@ -70,15 +70,11 @@ impl Reads {
     /// Resolves all reads of registers and lists.
     #[cfg(test)]
     pub(crate) fn resolve(history: &History) -> Reads {
-        Reads::with_matched(history, &[])
+        Reads::resolve_and_keep(history, &[], &[])
     }
 
-    /// The same with rows that were met, and nobody knows in which version.
-    pub(crate) fn with_matched(history: &History, met: &MetRows) -> Reads {
-        Reads::resolve_and_keep(history, &[], met)
-    }
-
-    /// The same, with transactions of unknown outcome that are known to have committed from elsewhere.
+    /// Resolves all reads of registers and lists, and those of rows that were matched in an unknown version.
+    /// Some transactions of unknown outcome may be known to have committed from elsewhere.
     pub(crate) fn resolve_and_keep(history: &History, committed: &[TxnId], met: &MetRows) -> Reads {
         let Joined { sources, suspects, mut ambiguous, mut unknown_reads } = join::join(history);
         let (lists, mut sources) = lists::resolve(history, sources);
