@@ -436,7 +436,9 @@ mod tests {
         let mut found = BTreeSet::new();
         for _ in 2..=4 {
             let longer = cycles.iter().flat_map(|shorter| {
-                reasons.iter().map(|reason| [shorter.as_slice(), &[reason.clone()]].concat())
+                reasons
+                    .iter()
+                    .map(|reason| [shorter.as_slice(), std::slice::from_ref(reason)].concat())
             });
             cycles = longer.collect();
             for reasons in &cycles {
