@@ -20,7 +20,7 @@ pub(crate) fn is_of_kind(kind: AnomalyKind, cycle: &[Edge]) -> bool {
 }
 
 /// Whether a cycle has a shape of a name, whatever it rests on.
-pub(crate) fn has_shape_of(kind: AnomalyKind, cycle: &[Edge]) -> bool {
+fn has_shape_of(kind: AnomalyKind, cycle: &[Edge]) -> bool {
     let mut shapes = kind.names().cycles.iter();
     if !cycle.iter().any(is_inferred) {
         return shapes.any(|shape| fits(shape, cycle));

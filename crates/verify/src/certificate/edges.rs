@@ -239,6 +239,10 @@ fn is_forbidden(level: Level, cycle: &[Edge]) -> bool {
     }
 }
 
+fn is_of_one_key(cycle: &[Edge]) -> bool {
+    cycle.windows(2).all(|pair| pair[0].reason.key() == pair[1].reason.key())
+}
+
 /// Two reads of one row that saw different versions, the older one in the end or first: what reads of two
 /// rows are called, too.
 fn is_of_one_row(kind: AnomalyKind, cycle: &[Edge]) -> bool {
@@ -266,12 +270,42 @@ fn is_of_one_row(kind: AnomalyKind, cycle: &[Edge]) -> bool {
 
 /// Whether a cycle with edges of predicates is what its name says.
 pub(crate) fn is_called(kind: AnomalyKind, cycle: &[Edge]) -> bool {
+    use AnomalyKind as A;
     if cycle.iter().any(|edge| matches!(edge.reason, Reason::StartDependency { .. })) {
-        return kind == AnomalyKind::OrderContradiction;
+        return kind == A::OrderContradiction;
     }
-    if cycle.iter().any(|edge| edge.reason.is_about_predicate()) {
-        shapes::has_shape_of(kind, cycle)
-    } else {
-        shapes::is_of_kind(kind, cycle) || is_of_one_row(kind, cycle)
+    if !cycle.iter().any(|edge| edge.reason.is_about_predicate()) {
+        return shapes::is_of_kind(kind, cycle) || is_of_one_row(kind, cycle);
+    }
+    let count = |kind| cycle.iter().filter(|edge| edge.reason.kind() == kind).count();
+    let (antis, length) = (count(EdgeKind::ReadWrite), cycle.len());
+    if count(EdgeKind::RealTime) > 0 {
+        let is_stale = length == 2 && antis == 1;
+        return kind == if is_stale { A::StaleRead } else { A::RealTimeCycle };
+    }
+    if cycle.iter().any(is_missed) {
+        let by_item = cycle.iter().any(|edge| matches!(edge.reason, Reason::Read { .. }));
+        let by_predicate =
+            cycle.iter().any(|edge| matches!(edge.reason, Reason::PredicateRead { .. }));
+        return kind
+            == match (antis, length) {
+                (1, 2) if by_item => A::Phantom,
+                (1, 2) if by_predicate => A::PredicateManyPreceders,
+                (1, _) => A::PredicateSingleAntiDependency,
+                (2, 2) if is_of_one_key(cycle) => A::PredicateSingleAntiDependency,
+                (2, 2) => A::PredicateWriteSkew,
+                _ => A::PredicateAntiDependencyCycle,
+            };
+    }
+    match kind {
+        A::CyclicCo => antis == 0,
+        A::ReadSkew => antis == 1 && length == 2,
+        A::SingleAntiDependency => antis == 1 && length > 2,
+        A::LongFork => {
+            antis == 2 && length == 4 && count(EdgeKind::WriteRead) == 2 && !has_adjacent(cycle)
+        }
+        A::NonadjacentAntiDependencies => antis > 1 && !has_adjacent(cycle),
+        A::ItemAntiDependencyCycle => antis > 1 && has_adjacent(cycle),
+        _ => false,
     }
 }
