@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, Findings, History, Level, Reason, TxnId,
-    VersionOrder,
+    Anomaly, AnomalyKind, CycleShape, Edge, EdgeKind, Evidence, Findings, History, Level, Reason,
+    ShapeKeys, ShapePredicates, Sight, TxnId, VersionOrder,
 };
 
 use crate::graph::{
@@ -172,6 +172,11 @@ pub(crate) fn with_lost_updates(lost: Vec<Anomaly>, alone: bool, cycles: Vec<Ano
     Findings::new(lost.into_iter().chain(cycles).collect(), exact)
 }
 
+/// A cycle of what clients saw, under its name.
+pub(crate) fn of_clients(edges: Vec<Edge>) -> Anomaly {
+    Anomaly::new(name(&edges), Evidence::Cycle { edges })
+}
+
 /// A cycle under its name, or as a contradiction of what is stated if it rests on that: what clients
 /// saw need not be wrong then. With predicates it always does, since what they met is stated; so there
 /// only snapshots count.
@@ -214,50 +219,87 @@ pub(crate) fn name_at(level: Level, cycle: &[Edge]) -> AnomalyKind {
 }
 
 /// The name of a cycle of edges that clients' observations determine: session order, real time,
-/// reads, overwrites and anti-dependencies.
+/// reads, overwrites and anti-dependencies. It is the most special one whose shape fits.
 pub(crate) fn name(cycle: &[Edge]) -> AnomalyKind {
-    let count = |kind| cycle.iter().filter(|edge| edge.reason.kind() == kind).count();
-    if count(EdgeKind::RealTime) > 0 {
-        let is_stale = cycle.len() == 2 && count(EdgeKind::ReadWrite) == 1;
-        return if is_stale { AnomalyKind::StaleRead } else { AnomalyKind::RealTimeCycle };
-    }
-    if cycle.iter().any(|edge| edge.reason.is_missed_by_predicate()) {
-        return of_predicates(cycle);
-    }
-    match count(EdgeKind::ReadWrite) {
-        0 if count(EdgeKind::WriteRead) > 0 => AnomalyKind::CyclicCo,
-        0 if is_of_one_register(cycle) => AnomalyKind::CyclicVersions,
-        0 => AnomalyKind::DirtyWrite,
-        1 if count(EdgeKind::WriteWrite) > 0 && cycle.len() == 2 && !is_of_one_key(cycle) => {
-            AnomalyKind::ReadWriteSkew
+    // A list is what it shows; if two transactions come before each other there, they overwrote each other.
+    let is_of_registers = || {
+        use VersionOrder::{Guaranteed, ReadModifyWrite};
+        let known = |edge: &Edge| {
+            matches!(edge.reason.known(), Some(ReadModifyWrite { .. } | Guaranteed { .. }))
+        };
+        cycle.iter().all(known)
+    };
+    let shapes =
+        AnomalyKind::all().flat_map(|kind| kind.names().cycles.iter().map(move |s| (kind, s)));
+    shapes
+        .filter(|(kind, shape)| {
+            fits(shape, cycle) && (*kind != AnomalyKind::CyclicVersions || is_of_registers())
+        })
+        .min_by_key(|(_, shape)| shape.rank)
+        .map_or(AnomalyKind::NoOrderPossible, |(kind, _)| kind)
+}
+
+/// Whether a cycle has a shape, given that it has none of less rank.
+fn fits(shape: &CycleShape, cycle: &[Edge]) -> bool {
+    let is_anti = |edge: &Edge| edge.reason.kind() == EdgeKind::ReadWrite;
+    let any = |test: fn(&Reason) -> bool| cycle.iter().any(|edge| test(&edge.reason));
+    let next = cycle.iter().cycle().skip(1);
+    let adjacent = || cycle.iter().zip(next).any(|(one, other)| is_anti(one) && is_anti(other));
+    let mut others = cycle.iter().filter(|edge| !is_anti(edge)).map(|edge| edge.reason.kind());
+    let anti_dependencies = cycle.iter().filter(|edge| is_anti(edge)).count();
+    let [least, most] = shape.anti_dependencies;
+    shape.length.is_none_or(|length| length == cycle.len())
+        && (least..=most).contains(&anti_dependencies)
+        && shape.adjacent.is_none_or(|expected| expected == adjacent())
+        && (shape.with.is_empty() || others.clone().any(|kind| shape.with.contains(&kind)))
+        && (shape.others.is_empty() || others.all(|kind| shape.others.contains(&kind)))
+        && match shape.keys {
+            ShapeKeys::One => is_of_one_key(cycle),
+            ShapeKeys::Several => !is_of_one_key(cycle),
+            ShapeKeys::Any => true,
         }
-        1 if count(EdgeKind::WriteWrite) > 0 => AnomalyKind::SingleAntiDependency,
-        1 if cycle.iter().any(|edge| edge.reason.is_about_predicate()) => match cycle.len() {
-            2 => AnomalyKind::ReadSkew,
-            _ => AnomalyKind::SingleAntiDependency,
-        },
-        1 => missed(cycle),
-        2 if cycle.len() == 2 => crossed(cycle),
-        _ if has_adjacent(cycle) => AnomalyKind::ItemAntiDependencyCycle,
-        2 if cycle.len() == 4 && count(EdgeKind::WriteRead) == 2 => AnomalyKind::LongFork,
-        _ => AnomalyKind::NonadjacentAntiDependencies,
+        && match shape.predicates {
+            ShapePredicates::None => !any(Reason::is_about_predicate),
+            ShapePredicates::Seen => !any(Reason::is_missed_by_predicate),
+            ShapePredicates::Missed => any(Reason::is_missed_by_predicate),
+            ShapePredicates::Any => true,
+        }
+        && match shape.sight {
+            Sight::EarlierRead => reads_before_missing(cycle),
+            Sight::Session => any(|reason| *reason == Reason::Session),
+            Sight::Row => any(|reason| matches!(reason, Reason::Read { .. })),
+            Sight::Predicate => any(|reason| matches!(reason, Reason::PredicateRead { .. })),
+            Sight::Any | Sight::Step | Sight::Read => true,
+        }
+        && shape.causal.is_none_or(|expected| expected == any(misses_causally_later))
+}
+
+/// Whether a reader missed a version that is later than what it read by causal order.
+fn misses_causally_later(reason: &Reason) -> bool {
+    let is_causal =
+        |edge: &Edge| matches!(edge.reason.kind(), EdgeKind::Session | EdgeKind::WriteRead);
+    match reason {
+        Reason::AntiDependency { known: VersionOrder::Path { edges }, .. } => {
+            edges.iter().all(is_causal)
+        }
+        Reason::AntiDependency { known, .. } => {
+            matches!(known, VersionOrder::Initial | VersionOrder::ReadModifyWrite { .. })
+        }
+        _ => false,
     }
 }
 
-/// The name of a cycle with an anti-dependency of a predicate.
-fn of_predicates(cycle: &[Edge]) -> AnomalyKind {
-    let is_anti = |edge: &&Edge| edge.reason.kind() == EdgeKind::ReadWrite;
-    let by_predicate = |edge: &Edge| matches!(edge.reason, Reason::PredicateRead { .. });
-    let by_item = |edge: &Edge| matches!(edge.reason, Reason::Read { .. });
-    match (cycle.iter().filter(is_anti).count(), cycle.len()) {
-        (1, 2) if cycle.iter().any(by_item) => AnomalyKind::Phantom,
-        (1, 2) if cycle.iter().any(by_predicate) => AnomalyKind::PredicateManyPreceders,
-        (1, _) => AnomalyKind::PredicateSingleAntiDependency,
-        // Of two who wrote one row, the later one overwrote what the other wrote.
-        (2, 2) if is_of_one_key(cycle) => AnomalyKind::PredicateSingleAntiDependency,
-        (2, 2) => AnomalyKind::PredicateWriteSkew,
-        _ => AnomalyKind::PredicateAntiDependencyCycle,
-    }
+/// Whether the reader of a cycle saw the writer by a read before the one that missed it.
+fn reads_before_missing(cycle: &[Edge]) -> bool {
+    let seen = cycle.iter().find_map(|edge| match edge.reason {
+        Reason::Read { read, .. } => Some(read),
+        _ => None,
+    });
+    let missed = cycle.iter().find_map(|edge| match edge.reason {
+        Reason::AntiDependency { read, .. } => Some(read),
+        _ => None,
+    });
+    seen.is_some() && seen < missed
 }
 
 /// How clear a name is to a reader, the clearest first.
@@ -281,71 +323,9 @@ pub(crate) fn clarity(kind: AnomalyKind) -> u32 {
     clearest.iter().position(|clear| *clear == kind).unwrap_or(clearest.len()) as u32
 }
 
-/// One anti-dependency in a cycle of session order and reads: a reader missed a write that it
-/// should have seen, since it came before it in its session, since it read something else from the
-/// same transaction, or since it depends on it by a longer way.
-///
-/// Plume's names are about a version that is older by causal order, or else only by commit order.
-fn missed(cycle: &[Edge]) -> AnomalyKind {
-    let is_causal = cycle.iter().any(|edge| match &edge.reason {
-        Reason::AntiDependency { known, .. } => is_older_causally(known),
-        _ => false,
-    });
-    let [one, other] = cycle else {
-        return if is_causal { AnomalyKind::CoConflictCm } else { AnomalyKind::ConflictCm };
-    };
-    match (&one.reason, &other.reason) {
-        (Reason::AntiDependency { read: stale, .. }, Reason::Read { read: fresh, .. })
-        | (Reason::Read { read: fresh, .. }, Reason::AntiDependency { read: stale, .. }) => {
-            match fresh < stale {
-                _ if !is_causal => AnomalyKind::ReadSkew,
-                true => AnomalyKind::NonMonoReadCo,
-                false => AnomalyKind::FracturedReadCo,
-            }
-        }
-        _ => AnomalyKind::SessionGuaranteeViolation,
-    }
-}
-
-fn is_older_causally(known: &VersionOrder) -> bool {
-    let is_causal =
-        |edge: &Edge| matches!(edge.reason.kind(), EdgeKind::Session | EdgeKind::WriteRead);
-    match known {
-        VersionOrder::Initial | VersionOrder::ReadModifyWrite { .. } => true,
-        VersionOrder::Path { edges } => edges.iter().all(is_causal),
-        _ => false,
-    }
-}
-
-/// Two transactions that each overwrote what the other had read.
-fn crossed(cycle: &[Edge]) -> AnomalyKind {
-    if is_of_one_key(cycle) { AnomalyKind::LostUpdate } else { AnomalyKind::WriteSkew }
-}
-
-/// Whether each transaction wrote a version of one register from that of the one before, or a later one
-/// by what is assumed of registers. A list is what it shows; if two transactions come before each other
-/// there, they overwrote each other.
-fn is_of_one_register(cycle: &[Edge]) -> bool {
-    let is_of_register = |edge: &Edge| {
-        use VersionOrder::{Guaranteed, ReadModifyWrite};
-        let Reason::Overwrite { known, .. } = &edge.reason else { return false };
-        matches!(known, ReadModifyWrite { .. } | Guaranteed { .. })
-    };
-    is_of_one_key(cycle) && cycle.iter().all(is_of_register)
-}
-
 /// Whether all edges are about the same key.
 fn is_of_one_key(cycle: &[Edge]) -> bool {
-    let mut keys = cycle.iter().map(|edge| edge.reason.key());
-    let first = keys.next();
-    keys.all(|key| Some(key) == first)
-}
-
-/// Whether two anti-dependencies follow each other.
-fn has_adjacent(cycle: &[Edge]) -> bool {
-    let is_anti = |edge: &Edge| edge.reason.kind() == EdgeKind::ReadWrite;
-    let next = cycle.iter().cycle().skip(1);
-    cycle.iter().zip(next).any(|(one, other)| is_anti(one) && is_anti(other))
+    cycle.windows(2).all(|pair| pair[0].reason.key() == pair[1].reason.key())
 }
 
 #[cfg(test)]
@@ -419,6 +399,61 @@ mod tests {
         for (reasons, kind) in expected {
             assert_eq!(name(&cycle(reasons)), kind, "{reasons:?}");
         }
+    }
+
+    /// All short cycles of some reasons: each has a shape of its name, and each shape that an edge by the rule of
+    /// a weak level does not take is that of some cycle.
+    #[test]
+    fn each_name_is_that_of_a_cycle_and_each_cycle_has_a_shape_of_its_name() {
+        use AnomalyKind::{FracturedReadCm, NonMonoReadCm, NonMonotonicRead};
+        let (key, read_at, write) = (KeyId(0), OpId(1), OpId(9));
+        let other_key = |reason: Reason| match reason {
+            Reason::Overwrite { known, .. } => Reason::Overwrite { key: KeyId(1), known },
+            other => other,
+        };
+        let reasons = [
+            Reason::Session,
+            Reason::RealTime { finish: 1, start: 2 },
+            read(1),
+            read(3),
+            missed(0, 2),
+            missed(1, 2),
+            hidden(1, 2),
+            update(1),
+            overwrite(),
+            other_key(overwrite()),
+            Reason::PredicateRead { read: read_at, key, write },
+            Reason::PredicateAntiDependency { read: read_at, key, write, evaluated: None },
+            Reason::PredicateAntiDependency {
+                read: read_at,
+                key: KeyId(1),
+                write,
+                evaluated: None,
+            },
+        ];
+        let mut cycles: Vec<Vec<Reason>> =
+            reasons.iter().map(|reason| vec![reason.clone()]).collect();
+        let mut found = BTreeSet::new();
+        for _ in 2..=4 {
+            let longer = cycles.iter().flat_map(|shorter| {
+                reasons
+                    .iter()
+                    .map(|reason| [shorter.as_slice(), std::slice::from_ref(reason)].concat())
+            });
+            cycles = longer.collect();
+            for reasons in &cycles {
+                let cycle = cycle(reasons);
+                let kind = name(&cycle);
+                assert!(
+                    kind.names().cycles.iter().any(|shape| fits(shape, &cycle)),
+                    "{kind}: {reasons:?}"
+                );
+                found.insert(kind);
+            }
+        }
+        let has_shape = |kind: &AnomalyKind| !kind.names().cycles.is_empty();
+        found.extend([FracturedReadCm, NonMonoReadCm, NonMonotonicRead]);
+        assert!(AnomalyKind::all().filter(has_shape).eq(found));
     }
 
     #[test]

@@ -7,8 +7,7 @@
 use std::sync::Arc;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, History, Level, LevelResult, LevelSet, Outcome, Reason,
-    Verdict,
+    Anomaly, AnomalyKind, Evidence, History, Level, LevelResult, Outcome, Reason, Verdict,
 };
 use rustc_hash::FxHashMap;
 
@@ -56,68 +55,41 @@ fn unsure(anomaly: Anomaly) -> Anomaly {
 #[derive(Default)]
 struct Pool {
     anomalies: Vec<Anomaly>,
-    /// Where those of a gist are: a history may hold many thousands, too many to compare each with
-    /// each.
-    by_gist: FxHashMap<Gist, Vec<usize>>,
+    /// Their positions. A history may hold many thousands, too many to compare each with each.
+    positions: FxHashMap<(AnomalyKind, Evidence), usize>,
 }
 
 impl Pool {
-    /// Where an anomaly is, added if it is new.
+    /// The position of an anomaly, which is added if it is new.
     fn add(&mut self, anomaly: Anomaly) -> usize {
-        let alike = self.by_gist.entry(gist(&anomaly)).or_default();
-        if let Some(at) = alike.iter().find(|at| is_same(&self.anomalies[**at], &anomaly)) {
-            let known: &mut LevelSet = &mut self.anomalies[*at].rules_out;
-            *known = known.union(anomaly.rules_out);
-            return *at;
+        let position =
+            *self.positions.entry(without_rules(&anomaly)).or_insert(self.anomalies.len());
+        match self.anomalies.get_mut(position) {
+            Some(known) => known.rules_out = known.rules_out.union(anomaly.rules_out),
+            None => self.anomalies.push(anomaly),
         }
-        alike.push(self.anomalies.len());
-        self.anomalies.push(anomaly);
-        self.anomalies.len() - 1
+        position
     }
 }
 
-/// Whether two anomalies are the same but for the rules of the levels that found them.
-fn is_same(one: &Anomaly, other: &Anomaly) -> bool {
-    one.kind == other.kind
-        && match (&one.evidence, &other.evidence) {
-            (Evidence::Cycle { edges: a }, Evidence::Cycle { edges: b }) => {
-                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same_edge(a, b))
+/// The kind and evidence of an anomaly, without the level whose rule found it and the path by which that rule
+/// has a writer visible.
+fn without_rules(anomaly: &Anomaly) -> (AnomalyKind, Evidence) {
+    let mut evidence = anomaly.evidence.clone();
+    if let Evidence::Cycle { edges } = &mut evidence {
+        for edge in edges {
+            if let Reason::Visible { rule, path, .. } = &mut edge.reason {
+                *rule = Level::ReadCommitted;
+                path.clear();
             }
-            (one, other) => one == other,
         }
-}
-
-fn is_same_edge(one: &Edge, other: &Edge) -> bool {
-    match (&one.reason, &other.reason) {
-        (
-            Reason::Visible { key: a, reader: b, read: c, .. },
-            Reason::Visible { key: d, reader: e, read: f, .. },
-        ) => (one.from, one.to, a, b, c) == (other.from, other.to, d, e, f),
-        _ => one == other,
     }
-}
-
-/// What equal anomalies have in common, and others hardly ever.
-type Gist = (AnomalyKind, u32, u32, usize);
-
-fn gist(anomaly: &Anomaly) -> Gist {
-    let edges = anomaly.evidence.edges();
-    let (a, b) = match (&anomaly.evidence, edges.first()) {
-        (Evidence::Read { read, .. }, _) => (read.0, 0),
-        (Evidence::Row { key, read, .. }, _) => (read.0, key.0),
-        (Evidence::Reads { first, second, .. }, _) => (first.0, second.0),
-        (Evidence::Operations { key, ops }, _) => (key.0, ops.len() as u32),
-        (Evidence::Unexpected { op, .. }, _) => (op.0, 0),
-        (Evidence::Concurrent { first, second, .. }, _) => (first.0, second.0),
-        (_, Some(edge)) => (edge.from.0, edge.to.0),
-        _ => (0, 0),
-    };
-    (anomaly.kind, a, b, edges.len())
+    (anomaly.kind, evidence)
 }
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::{Attempt, Batch, Findings, KeyId, OpId, TxnId};
+    use isolario_model::{Attempt, Batch, Edge, Findings, KeyId, OpId, TxnId};
 
     use super::*;
 

@@ -220,7 +220,7 @@ pub fn check(history: &History, levels: &[Level], options: &CheckOptions) -> Vec
 
 /// The anomalies that can be looked for one by one, in the order of the model's table.
 pub fn supported_patterns() -> impl ExactSizeIterator<Item = AnomalyKind> {
-    weak::PATTERNS.iter().map(|(kind, _)| *kind)
+    weak::PATTERNS.into_iter()
 }
 
 /// Decides which of the anomalies occur in a history, each on its own: see [`Checker::patterns`].

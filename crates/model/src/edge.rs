@@ -5,7 +5,7 @@ use crate::op::Stamp;
 use crate::{KeyAssumption, KeyId, OpId, TxnId};
 
 /// `from` comes before `to`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Edge {
     /// The earlier transaction.
     pub from: TxnId,
@@ -65,7 +65,7 @@ pub enum EdgeKind {
 }
 
 /// Why one transaction comes before another, in terms of what clients saw.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
     /// `from` wrote the initial state.
@@ -163,7 +163,7 @@ pub enum Reason {
 }
 
 /// A version of a row that a predicate met, and which another transaction overwrote.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EvaluatedVersion {
     /// Who wrote it: the only one whose version agrees with what the reader was told.
     pub writer: TxnId,
@@ -172,7 +172,7 @@ pub struct EvaluatedVersion {
 }
 
 /// How the order of two versions of a key is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum VersionOrder {
     /// The first is the initial version.

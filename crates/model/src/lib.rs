@@ -66,7 +66,7 @@ mod validate;
 mod value;
 mod verdict;
 
-pub use anomaly::{AnomalyKind, AnomalyNames};
+pub use anomaly::{AnomalyKind, AnomalyNames, CycleShape, ShapeKeys, ShapePredicates, Sight};
 pub use assemble::{
     BatchEntries, PlainBuffer, PlainFacts, PlainOps, PlainOutline, PlainSize, PlainTxn,
 };

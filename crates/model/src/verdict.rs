@@ -464,7 +464,7 @@ impl fmt::Display for Anomaly {
 }
 
 /// The operations and edges that make up an anomaly.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Evidence {
     /// One read that is wrong whatever the order.
@@ -552,7 +552,7 @@ pub enum Evidence {
 }
 
 /// Which version of a key was there, by the order that the database promises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ExpectedVersion {
     /// The key.
     pub key: KeyId,

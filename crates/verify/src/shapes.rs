@@ -1,54 +1,53 @@
 //! What a cycle must look like to be called by a name.
 
 use isolario_model::VisibilityRule::Everything;
-use isolario_model::{AnomalyKind, Edge, EdgeKind, Level, LevelSet, Reason, VersionOrder};
+use isolario_model::{
+    AnomalyKind, CycleShape, Edge, EdgeKind, Level, LevelSet, Reason, ShapeKeys, ShapePredicates,
+    Sight, VersionOrder,
+};
 
 use crate::stated;
 
-/// Whether a cycle is what its name says.
+/// Whether a cycle is what its name says: it has one of the shapes in the table of anomalies.
 pub(crate) fn is_of_kind(kind: AnomalyKind, cycle: &[Edge]) -> bool {
+    let is_nameless = kind == AnomalyKind::NoOrderPossible;
     // What rests on a statement is called by none of the names that speak of clients alone.
     if stated::rest_on_statements(cycle) {
-        return matches!(kind, AnomalyKind::OrderContradiction | AnomalyKind::NoOrderPossible);
+        return is_nameless || kind == AnomalyKind::OrderContradiction;
     }
-    if cycle.iter().any(|edge| matches!(edge.reason, Reason::Visible { .. })) {
-        return is_inferred(kind, cycle);
+    // Any cycle that the level forbids has no name; those that its rule closes have one.
+    is_nameless && !cycle.iter().any(is_inferred) || has_shape_of(kind, cycle)
+}
+
+/// Whether a cycle has a shape of a name, whatever it rests on.
+fn has_shape_of(kind: AnomalyKind, cycle: &[Edge]) -> bool {
+    let mut shapes = kind.names().cycles.iter();
+    if !cycle.iter().any(is_inferred) {
+        return shapes.any(|shape| fits(shape, cycle));
     }
-    let count = |kind| cycle.iter().filter(|edge| edge.reason.kind() == kind).count();
-    let (anti, real_time) = (count(EdgeKind::ReadWrite), count(EdgeKind::RealTime));
-    match kind {
-        // Any cycle that the level forbids.
-        AnomalyKind::NoOrderPossible => true,
-        AnomalyKind::StaleRead => cycle.len() == 2 && real_time == 1 && anti == 1,
-        AnomalyKind::RealTimeCycle => real_time > 0,
-        // All other names are about what clients saw: no real time.
-        _ if real_time > 0 => false,
-        AnomalyKind::DirtyWrite => {
-            let overwrites = count(EdgeKind::WriteWrite);
-            overwrites > 0 && overwrites + count(EdgeKind::Session) == cycle.len()
-        }
-        AnomalyKind::CyclicVersions => {
-            // That the initial version comes first is true of every key.
-            let initial = |edge: &&Edge| edge.reason == Reason::Initial;
-            let versions: Vec<Edge> = cycle.iter().filter(|e| !initial(e)).cloned().collect();
-            is_of_one_key(&versions) && count(EdgeKind::WriteWrite) > 0
-        }
-        AnomalyKind::CyclicCo => {
-            let listed = count(EdgeKind::WriteWrite);
-            let causal = cycle.iter().filter(|edge| is_causal(edge)).count();
-            causal > 0 && causal + listed == cycle.len()
-        }
-        AnomalyKind::LostUpdate => is_crossed(cycle) && is_of_one_key(cycle),
-        AnomalyKind::WriteSkew => is_crossed(cycle) && !is_of_one_key(cycle),
-        AnomalyKind::ReadWriteSkew => {
-            cycle.len() == 2 && anti == 1 && count(EdgeKind::WriteWrite) == 1
-        }
-        AnomalyKind::LongFork => is_long_fork(cycle),
-        AnomalyKind::SingleAntiDependency => anti == 1,
-        AnomalyKind::NonadjacentAntiDependencies => anti > 1 && !has_adjacent(cycle),
-        AnomalyKind::ItemAntiDependencyCycle => anti > 0,
-        _ => Missed::of(cycle).is_some_and(|missed| missed.is_called(kind)),
-    }
+    // The edges that the rule of a weak level gave say how the missed writer is visible, and their number whether
+    // the rest of the cycle is causal.
+    let others_causal = cycle.iter().filter(|edge| !is_causal(edge)).count() == 1;
+    let seen_as = |shape: &CycleShape, edge: &Edge| {
+        is_inferred(edge) && is_sighted(shape, only(edge.reason.support()), &edge.reason)
+    };
+    shapes.any(|shape| {
+        let is_of_weak_levels =
+            shape.causal.is_some() || matches!(shape.sight, Sight::EarlierRead | Sight::Session);
+        is_of_weak_levels
+            && (shape.causal != Some(true) || others_causal)
+            && cycle.iter().any(|edge| seen_as(shape, edge))
+    })
+}
+
+/// Whether the rule of a weak level gave an edge.
+fn is_inferred(edge: &Edge) -> bool {
+    matches!(edge.reason, Reason::Visible { .. })
+}
+
+/// The edge of a path of one.
+fn only(path: &[Edge]) -> Option<&Edge> {
+    path.first().filter(|_| path.len() == 1)
 }
 
 /// Whether a name claims more than a cycle shows. A name says which levels are ruled out; that is
@@ -83,6 +82,52 @@ fn is_seen(edge: &Edge) -> bool {
     }
 }
 
+/// Whether a cycle of what clients saw, or of what follows from it, has a shape.
+fn fits(shape: &CycleShape, cycle: &[Edge]) -> bool {
+    let (missed, others): (Vec<&Edge>, Vec<&Edge>) = cycle.iter().partition(|edge| is_anti(edge));
+    let is_one_of =
+        |kinds: &[EdgeKind]| others.iter().any(|edge| kinds.contains(&edge.reason.kind()));
+    let is_expected = |edge: &&Edge| match edge.reason.kind() {
+        EdgeKind::RealTime => shape.with.contains(&EdgeKind::RealTime),
+        kind => shape.others.is_empty() || shape.others.contains(&kind),
+    };
+    let [least, most] = shape.anti_dependencies;
+    shape.length.is_none_or(|length| cycle.len() == length)
+        && (least..=most).contains(&missed.len())
+        && shape.adjacent.is_none_or(|adjacent| has_adjacent(cycle) == adjacent)
+        && others.iter().all(is_expected)
+        && (shape.with.is_empty() || is_one_of(shape.with))
+        && has_keys(shape.keys, cycle)
+        && about_predicates(shape.predicates, cycle)
+        && missed.iter().all(|missed| {
+            let by = others.first().copied().filter(|_| others.len() == 1);
+            is_sighted(shape, by, &missed.reason)
+                && shape.causal.is_none_or(|causal| is_known_causally(&missed.reason) == causal)
+        })
+}
+
+fn has_keys(keys: ShapeKeys, cycle: &[Edge]) -> bool {
+    // That the initial version comes first is true of every key.
+    let mut edges = cycle.iter().filter(|edge| edge.reason != Reason::Initial);
+    let first = edges.clone().find_map(|edge| edge.reason.key());
+    let is_of_one_key = first.is_some() && edges.all(|edge| edge.reason.key() == first);
+    match keys {
+        ShapeKeys::Any => true,
+        ShapeKeys::One => is_of_one_key,
+        ShapeKeys::Several => !is_of_one_key,
+    }
+}
+
+fn about_predicates(predicates: ShapePredicates, cycle: &[Edge]) -> bool {
+    let is_missed = || cycle.iter().any(|edge| edge.reason.is_missed_by_predicate());
+    match predicates {
+        ShapePredicates::Any => true,
+        ShapePredicates::None => !cycle.iter().any(|edge| edge.reason.is_about_predicate()),
+        ShapePredicates::Seen => !is_missed(),
+        ShapePredicates::Missed => is_missed(),
+    }
+}
+
 fn is_anti(edge: &Edge) -> bool {
     edge.reason.kind() == EdgeKind::ReadWrite
 }
@@ -91,168 +136,51 @@ fn is_causal(edge: &Edge) -> bool {
     matches!(edge.reason.kind(), EdgeKind::Initial | EdgeKind::Session | EdgeKind::WriteRead)
 }
 
-/// Whether all edges are about the same key.
-fn is_of_one_key(cycle: &[Edge]) -> bool {
-    let first = cycle.first().and_then(|edge| edge.reason.key());
-    first.is_some() && cycle.iter().all(|edge| edge.reason.key() == first)
-}
-
-/// Two transactions that each overwrote what the other had read.
-fn is_crossed(cycle: &[Edge]) -> bool {
-    cycle.len() == 2 && cycle.iter().all(is_anti)
-}
-
-/// Two readers, each of whom saw one of two writes and missed the other.
-fn is_long_fork(cycle: &[Edge]) -> bool {
-    let kinds: Vec<EdgeKind> = cycle.iter().map(|edge| edge.reason.kind()).collect();
-    let (saw, missed) = (EdgeKind::WriteRead, EdgeKind::ReadWrite);
-    kinds == [saw, missed, saw, missed] || kinds == [missed, saw, missed, saw]
-}
-
 /// Whether two anti-dependencies follow each other.
 fn has_adjacent(cycle: &[Edge]) -> bool {
     let next = |at: usize| &cycle[(at + 1) % cycle.len()];
     (0..cycle.len()).any(|at| is_anti(&cycle[at]) && is_anti(next(at)))
 }
 
-/// A cycle of session order and reads but for one anti-dependency: its reader missed a write that
-/// it depends on.
-struct Missed<'a> {
-    /// How the reader depends on the writer it missed.
-    through: Vec<&'a Edge>,
-    missed: &'a Reason,
-}
-
-impl<'a> Missed<'a> {
-    fn of(cycle: &'a [Edge]) -> Option<Self> {
-        let (missed, through): (Vec<&Edge>, Vec<&Edge>) =
-            cycle.iter().partition(|edge| is_anti(edge));
-        match missed.as_slice() {
-            [missed] if !through.is_empty() && through.iter().all(|edge| is_causal(edge)) => {
-                Some(Missed { through, missed: &missed.reason })
-            }
-            _ => None,
+/// Whether a reader that missed a write saw its writer as a shape says, given the edge from the writer to
+/// the reader where there is only one. What one step showed it is of another key than what it missed, unless the name is about one
+/// key: reading a key twice with different results is another thing.
+fn is_sighted(shape: &CycleShape, by: Option<&Edge>, missed: &Reason) -> bool {
+    let Some(by) = by else { return shape.sight == Sight::Any };
+    let is_of_same_key = by.reason.key() == missed.key();
+    let is_of_key = is_of_same_key == (shape.keys == ShapeKeys::One);
+    match shape.sight {
+        Sight::Any => true,
+        Sight::Session => by.reason == Reason::Session,
+        Sight::Step => is_of_key,
+        Sight::Read => {
+            by.reason.kind() == EdgeKind::WriteRead && (is_of_key || by.reason.is_about_predicate())
         }
-    }
-
-    /// Plume's names come in two kinds: the version that was read is older than the one missed by
-    /// causal order (`CO`), or by commit order alone (`CM`).
-    fn is_called(&self, kind: AnomalyKind) -> bool {
-        let is_older_causally = matches!(
-            self.missed,
-            Reason::AntiDependency { known, .. } if is_known_causally(known)
-        );
-        match kind {
-            AnomalyKind::SessionGuaranteeViolation => self.by().is_some_and(is_session),
-            AnomalyKind::ReadSkew => self.by().is_some_and(|by| self.is_other_key(by)),
-            AnomalyKind::NonMonotonicRead => {
-                self.by().is_some_and(|by| self.reads_before(by) && !self.is_other_key(by))
-            }
-            AnomalyKind::NonMonoReadCo | AnomalyKind::NonMonoReadCm => {
-                is_older_causally == (kind == AnomalyKind::NonMonoReadCo)
-                    && self.by().is_some_and(|by| self.reads_before(by) && self.is_other_key(by))
-            }
-            AnomalyKind::FracturedReadCo | AnomalyKind::FracturedReadCm => {
-                is_older_causally == (kind == AnomalyKind::FracturedReadCo)
-                    && self.by().is_some_and(|by| by.reason.key() != self.missed.key())
-            }
-            AnomalyKind::CoConflictCm => is_older_causally,
-            AnomalyKind::ConflictCm => !is_older_causally,
-            _ => false,
-        }
-    }
-
-    /// The one edge by which the reader depends on the writer it missed.
-    fn by(&self) -> Option<&'a Edge> {
-        match self.through.as_slice() {
-            [by] => Some(by),
-            _ => None,
-        }
-    }
-
-    /// Whether the reader saw the writer by a read of another key.
-    fn is_other_key(&self, by: &Edge) -> bool {
-        by.reason.key().is_some() && by.reason.key() != self.missed.key()
-    }
-
-    /// Whether the reader saw the writer before the read that missed it.
-    fn reads_before(&self, by: &Edge) -> bool {
-        match (&by.reason, self.missed) {
-            (Reason::Read { read: earlier, .. }, Reason::AntiDependency { read, .. }) => {
-                earlier < read
-            }
-            _ => false,
-        }
+        Sight::EarlierRead => is_of_key && reads_before(&by.reason, missed),
+        Sight::Row => matches!(by.reason, Reason::Read { .. }),
+        Sight::Predicate => matches!(by.reason, Reason::PredicateRead { .. }),
     }
 }
 
-fn is_session(edge: &Edge) -> bool {
-    edge.reason == Reason::Session
-}
-
-/// Whether one version is older than another by causal order.
-fn is_known_causally(known: &VersionOrder) -> bool {
-    match known {
-        VersionOrder::Initial | VersionOrder::ReadModifyWrite { .. } => true,
-        VersionOrder::Path { edges } => edges.iter().all(is_causal),
+/// Whether one read came before another that missed something.
+fn reads_before(seen: &Reason, missed: &Reason) -> bool {
+    match (seen, missed) {
+        (
+            Reason::Read { read: earlier, .. },
+            Reason::AntiDependency { read, .. } | Reason::Visible { read, .. },
+        ) => earlier < read,
         _ => false,
     }
 }
 
-/// Plume's names for cycles with an edge that the rule of a weak level gave: how the missed writer is
-/// visible, and whether the rest of the cycle is causal.
-fn is_inferred(kind: AnomalyKind, cycle: &[Edge]) -> bool {
-    let inferred = || cycle.iter().filter(|edge| matches!(edge.reason, Reason::Visible { .. }));
-    let others_causal = || cycle.iter().filter(|edge| !is_causal(edge)).count() == 1;
-    match kind {
-        AnomalyKind::NonMonoReadCo => others_causal() && inferred().any(missed_across_keys),
-        AnomalyKind::NonMonoReadCm => inferred().any(missed_across_keys),
-        AnomalyKind::NonMonotonicRead => inferred().any(missed_within_key),
-        AnomalyKind::FracturedReadCo => others_causal() && inferred().any(missed_directly),
-        AnomalyKind::FracturedReadCm => inferred().any(missed_directly),
-        AnomalyKind::CoConflictCm => others_causal(),
-        AnomalyKind::ConflictCm => true,
-        AnomalyKind::SessionGuaranteeViolation => inferred().any(missed_own_session),
-        _ => false,
-    }
-}
-
-/// The one edge of a path by which a reader saw the writer it then missed, with the inferred edge's
-/// key and read.
-fn visible_by(edge: &Edge) -> Option<(&Edge, &Reason)> {
-    match &edge.reason {
-        Reason::Visible { path, .. } => match path.as_slice() {
-            [by] => Some((by, &edge.reason)),
-            _ => None,
+/// Whether the version that a reader missed is later by causal order than the one it read.
+fn is_known_causally(missed: &Reason) -> bool {
+    match missed {
+        Reason::AntiDependency { known, .. } => match known {
+            VersionOrder::Initial | VersionOrder::ReadModifyWrite { .. } => true,
+            VersionOrder::Path { edges } => edges.iter().all(is_causal),
+            _ => false,
         },
-        _ => None,
-    }
-}
-
-/// Whether the reader saw the writer at once, and not by reading the same key: reading that twice with
-/// different results is another thing.
-fn missed_directly(edge: &Edge) -> bool {
-    visible_by(edge).is_some_and(|(by, missed)| by.reason.key() != missed.key())
-}
-
-fn missed_own_session(edge: &Edge) -> bool {
-    visible_by(edge).is_some_and(|(by, _)| is_session(by))
-}
-
-fn missed_across_keys(edge: &Edge) -> bool {
-    visible_by(edge)
-        .is_some_and(|(by, missed)| reads_before(by, missed) && by.reason.key() != missed.key())
-}
-
-fn missed_within_key(edge: &Edge) -> bool {
-    visible_by(edge)
-        .is_some_and(|(by, missed)| reads_before(by, missed) && by.reason.key() == missed.key())
-}
-
-/// Whether the reader saw the writer before the read that missed it.
-fn reads_before(by: &Edge, missed: &Reason) -> bool {
-    match (&by.reason, missed) {
-        (Reason::Read { read: earlier, .. }, Reason::Visible { read, .. }) => earlier < read,
         _ => false,
     }
 }

@@ -14,8 +14,7 @@ pub(super) fn of(history: &History, register: &Register<'_>, conflict: &Conflict
         Conflict::Nobody(at) => bad_read(register, *at),
         Conflict::NoOrder { calls, cycle } if cycle.is_empty() => no_order(register, calls),
         Conflict::NoOrder { cycle, .. } => {
-            let edges = Drawing { history, register }.edges(cycle);
-            Anomaly::new(cycles::name(&edges), Evidence::Cycle { edges })
+            cycles::of_clients(Drawing { history, register }.edges(cycle))
         }
     }
 }

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use isolario_model::{Anomaly, Findings, History, HistoryPart, Level, OpId, Verdict};
-use rustc_hash::FxHashSet;
 
 use crate::resolved::writes;
 use crate::{CheckOptions, Checker};
@@ -52,22 +51,18 @@ pub(crate) fn minimal(
     let mut smaller: Vec<Anomaly> = Vec::new();
     let mut is_smaller = false;
     for anomaly in &findings.anomalies {
-        let found =
-            is_intricate(anomaly).then(|| of_one(history, level, options, anomaly, &mut left));
-        is_smaller |= found.iter().flatten().next().is_some();
-        match found.flatten() {
-            Some(found) => smaller.extend(found),
-            None => smaller.push(Anomaly::clone(anomaly)),
+        let found = is_intricate(anomaly)
+            .then(|| of_one(history, level, options, anomaly, &mut left))
+            .flatten();
+        is_smaller |= found.is_some();
+        for anomaly in found.unwrap_or_else(|| vec![Anomaly::clone(anomaly)]) {
+            // Of two arguments, the same may be left.
+            if smaller.iter().all(|other| other.evidence != anomaly.evidence) {
+                smaller.push(anomaly);
+            }
         }
     }
-    // Of two arguments, the same may be left.
-    let mut told: Vec<Anomaly> = Vec::with_capacity(smaller.len());
-    for anomaly in smaller {
-        if told.iter().all(|other| other.evidence != anomaly.evidence) {
-            told.push(anomaly);
-        }
-    }
-    is_smaller.then(|| Findings::new(told, findings.exact))
+    is_smaller.then(|| Findings::new(smaller, findings.exact))
 }
 
 /// What is wrong with the fewest transactions and operations that refute a level, from those that an
@@ -79,7 +74,7 @@ fn of_one(
     anomaly: &Anomaly,
     left: &mut usize,
 ) -> Option<Vec<Anomaly>> {
-    let txns = RestsOn::new(history, anomaly).txns();
+    let txns = RestsOn::new(history, anomaly).txns(history);
     if txns.len() > MOST_TXNS {
         return None;
     }
@@ -125,9 +120,9 @@ impl Minimal<'_> {
         self.leave_out(|history, op| history.op_txn(op).index());
         // What is not named is nearly always not needed.
         if let [only] = self.found.as_slice() {
-            let named: FxHashSet<OpId> =
-                RestsOn::new(self.history, only).ops().into_iter().collect();
-            let ops: Vec<OpId> = self.ops.iter().copied().filter(|op| named.contains(op)).collect();
+            let argument = RestsOn::new(self.history, only);
+            let is_named = |op: &OpId| argument.names(self.history, *op);
+            let ops: Vec<OpId> = self.ops.iter().copied().filter(is_named).collect();
             self.keeps(&ops);
         }
         self.leave_out(first_write);
@@ -139,27 +134,21 @@ impl Minimal<'_> {
         let mut size = self.history.op_count();
         while self.left > 0 {
             let before = self.ops.len();
-            let groups = self.groups(number).len();
-            size = size.min(groups).div_ceil(2);
-            self.leave_out_so_many(size, number);
+            size = size.min(self.groups(number).len()).div_ceil(2);
+            let mut at = 0;
+            while self.left > 0 {
+                let groups = self.groups(number);
+                let end = (at + size).min(groups.len());
+                if at == end {
+                    break;
+                }
+                if !self.keeps(&[groups[..at].concat(), groups[end..].concat()].concat()) {
+                    at = end;
+                }
+            }
             // Once single ones were tried, they are tried again until none can go.
             if size <= 1 && self.ops.len() == before {
                 return;
-            }
-        }
-    }
-
-    /// Tries to leave out so many groups at a time.
-    fn leave_out_so_many(&mut self, size: usize, number: fn(&History, OpId) -> usize) {
-        let mut at = 0;
-        loop {
-            let groups = self.groups(number);
-            if at >= groups.len() || self.left == 0 {
-                return;
-            }
-            let end = (at + size).min(groups.len());
-            if !self.keeps(&[groups[..at].concat(), groups[end..].concat()].concat()) {
-                at = end;
             }
         }
     }

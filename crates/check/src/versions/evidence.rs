@@ -1,11 +1,9 @@
 //! What is wrong, as cycles with reasons.
 
-use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, KeyId, OpId, Reason, TxnId, VersionOrder,
-};
+use isolario_model::{Anomaly, Edge, KeyId, OpId, Reason, TxnId, VersionOrder};
 
 use super::Ordered;
-use crate::cycles::{Explain, real_time};
+use crate::cycles::{self, Explain, real_time};
 use crate::resolved::{Divergence, Reader, Source, Version};
 
 impl Ordered<'_> {
@@ -25,8 +23,7 @@ impl Ordered<'_> {
             let reason = Reason::AntiDependency { key, read: from.read, writer, known };
             Edge { from: from.txn, to: to.txn, reason }
         };
-        let edges = vec![edge(first, second), edge(second, first)];
-        Anomaly::new(AnomalyKind::LostUpdate, Evidence::Cycle { edges })
+        cycles::of_clients(vec![edge(first, second), edge(second, first)])
     }
 
     /// The versions that a transaction wrote; may name one more than once.

@@ -13,12 +13,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, Level, OpId, Reason, TxnId, VersionOrder,
-};
+use isolario_model::{Anomaly, Edge, Level, OpId, Reason, TxnId, VersionOrder};
 
 use super::KnownVersions;
-use crate::cycles::{Explain, cycles, real_time, with_lost_updates};
+use crate::cycles::{self, Explain, cycles, real_time, with_lost_updates};
 use crate::graph::{Moments, Order, Split};
 use crate::plan::Conclusion;
 use crate::resolved::{
@@ -105,8 +103,7 @@ impl<'h> ReadModifyWrites<'h> {
             let edge = |reader: &Replacement, writer: &Replacement| {
                 self.replaced(reader.txn, reader.read, writer.txn, writer.version, writer.read)
             };
-            let edges = vec![edge(one, other), edge(other, one)];
-            Anomaly::new(AnomalyKind::LostUpdate, Evidence::Cycle { edges })
+            cycles::of_clients(vec![edge(one, other), edge(other, one)])
         };
         pairs.map(lost_update).collect()
     }

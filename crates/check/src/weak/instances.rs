@@ -24,16 +24,15 @@
 //!   non-repeatable read, and if the newer version came first, a non-monotonic one; that one is
 //!   looked for here, too.
 
-use isolario_model::{AnomalyKind, KeyId, Level, OpId, Outcome, TxnId};
+use isolario_model::{AnomalyKind, KeyId, Level, OpId, TxnId};
 use rustc_hash::FxHashSet;
 
 use super::Weak;
 use super::inference::{Inference, Visibility};
-use super::relation::Relation;
+use super::relation::{Relation, foreign_reads};
 use super::visible::{Ancestors, Ways, patterns_of};
 use crate::graph::{BUDGET, Rows, places};
-use crate::resolved::Source;
-use crate::resolved::{Dependencies, WriteSets};
+use crate::resolved::Dependencies;
 
 /// How many instances with different writers or names are kept at most.
 const LIMIT: usize = 1 << 22;
@@ -50,244 +49,161 @@ pub(super) struct Instance {
     pub(super) by_commit: AnomalyKind,
 }
 
-/// The instances among what the rules of the levels infer anyway. They are quickly found, and in most
-/// histories with anomalies they are enough.
-pub(super) fn at_hand(
-    dependencies: &Dependencies<'_>,
-    wanted: &[AnomalyKind],
-    relations: &[Relation],
-) -> Vec<Instance> {
-    let mut collected = Collected::new(wanted, relations);
-    for inference in relations.iter().flat_map(|relation| &relation.cyclic.inferences) {
-        let ways = Ways::of(dependencies, inference);
-        collected.add_by_steps(inference, &ways);
-        if ways.weakest().is_none() {
-            collected.add(Inference { visible: Visibility::Causal, ..*inference });
-        }
-    }
-    collected.found
-}
-
-/// All instances.
-pub(super) struct Everywhere {
-    pub(super) instances: Vec<Instance>,
-    /// Whether there was time for all that a single step makes visible.
-    pub(super) all_by_steps: bool,
-    /// Whether there was time for all others.
-    pub(super) all_distant: bool,
-}
-
-impl Everywhere {
-    /// Looks for all instances of some patterns. `relations` are those from read committed to the
-    /// strongest level that is asked for.
-    pub(super) fn find(weak: &Weak<'_>, wanted: &[AnomalyKind], relations: &[Relation]) -> Self {
-        let mut collected = Collected::new(wanted, relations);
-        let dependencies = weak.dependencies();
-        let by_steps = BySteps::new(weak, relations);
-        let all_by_steps =
-            collected.visit_readers(dependencies, |reader, all| by_steps.at_reader(reader, all));
-        let order =
-            weak.resolved.order.as_deref().filter(|_| collected.strongest() == Level::Causal);
-        let all_distant = order.is_none_or(|order| {
-            let mut distant = Distant::new(weak, relations, order);
-            collected.visit_readers(dependencies, |reader, all| distant.at_reader(reader, all))
-        });
-        Everywhere { instances: collected.found, all_by_steps, all_distant }
-    }
-}
-
-/// The reads of one transaction from others: from whom, and the read; sorted.
-type Sources = Vec<(TxnId, OpId)>;
-
-fn sources(dependencies: &Dependencies<'_>, reader: TxnId) -> Sources {
-    let from = |op: OpId| match dependencies.reads.source(op) {
-        Source::Txn(writer) => Some((writer, op)),
-        _ => None,
-    };
-    let mut sources: Sources = dependencies.history.txn_ops(reader).filter_map(from).collect();
-    sources.sort_unstable();
-    sources
-}
-
-/// The reads from one writer.
-fn from_one(sources: &Sources, writer: TxnId) -> impl Iterator<Item = OpId> {
-    let start = sources.partition_point(|(other, _)| *other < writer);
-    let of_writer = sources[start..].iter().take_while(move |(other, _)| *other == writer);
-    of_writer.map(|(_, op)| *op)
-}
-
-/// The search for missed writers that the reader read from, or that precede it in its session.
-struct BySteps<'a> {
-    dependencies: &'a Dependencies<'a>,
-    writes: &'a WriteSets<'a>,
-    relations: &'a [Relation],
-    /// Of each key, those that others of their session may follow.
-    writers: Writers,
-}
-
-impl<'a> BySteps<'a> {
-    fn new(weak: &'a Weak<'_>, relations: &'a [Relation]) -> Self {
-        let history = weak.dependencies().history;
-        let is_followed = |txn: TxnId| history.outcome(txn) == Outcome::Committed;
-        BySteps {
-            dependencies: weak.dependencies(),
-            writes: weak.writes(),
-            relations,
-            writers: Writers::new(weak, is_followed),
-        }
-    }
-
-    /// Collects the instances of one reader, and says how much was considered.
-    fn at_reader(&self, reader: TxnId, collected: &mut Collected<'_>) -> usize {
-        let dependencies = self.dependencies;
-        let sources = sources(dependencies, reader);
-        let mut steps = 0;
-        for (after, read) in sources.iter().copied() {
-            if !collected.may_close(after) {
-                continue;
-            }
-            let key = dependencies.history.op_keys()[read.index()];
-            let mut missed = self.read_from(key, &sources);
-            if dependencies.session_order {
-                self.in_session(reader, key, after, &sources, &mut missed);
-            }
-            steps += sources.len() + missed.len();
-            for before in missed.into_iter().filter(|before| *before != after) {
-                let visible = Visibility::Causal;
-                let inference = Inference { before, after, reader, key, read, visible };
-                let ways = Ways::among(dependencies, &inference, from_one(&sources, before));
-                collected.add_by_steps(&inference, &ways);
-            }
-        }
-        steps
-    }
-
-    /// The writers of a key that the reader read from.
-    fn read_from(&self, key: KeyId, sources: &Sources) -> Vec<TxnId> {
-        let mut writers: Vec<TxnId> = sources.iter().map(|(writer, _)| *writer).collect();
-        writers.dedup();
-        writers.retain(|writer| !writer.is_init() && self.writes.contains(*writer, key));
-        writers
-    }
-
-    /// The first and the last of the session's writers of a key that close in each relation, but for
-    /// those that the reader read from.
-    fn in_session(
-        &self,
-        reader: TxnId,
-        key: KeyId,
-        after: TxnId,
-        sources: &Sources,
-        missed: &mut Vec<TxnId>,
-    ) {
-        let writers = self.writers.in_session(self.dependencies, reader, key);
-        let is_read = |writer: &&TxnId| from_one(sources, **writer).next().is_some();
-        let know_sessions = |relation: &&Relation| relation.level != Level::ReadCommitted;
-        for relation in self.relations.iter().filter(know_sessions) {
-            let start = writers
-                .partition_point(|writer| *writer != after && !relation.closes(after, *writer));
-            let closing = &writers[start..];
-            let first = closing.iter().find(|writer| !is_read(writer));
-            let last = closing.iter().rev().find(|writer| !is_read(writer));
-            missed.extend(first.into_iter().chain(last));
-        }
-    }
-}
-
-/// The search for missed writers to which only a longer way leads.
-struct Distant<'a> {
-    dependencies: &'a Dependencies<'a>,
-    strongest: Option<&'a Relation>,
-    writers: Writers,
-    ancestors: Ancestors<'a>,
-}
-
-impl<'a> Distant<'a> {
-    fn new(weak: &'a Weak<'_>, relations: &'a [Relation], order: &[u32]) -> Self {
-        Distant {
-            dependencies: weak.dependencies(),
-            strongest: relations.last(),
-            writers: Writers::new(weak, |_| true),
-            ancestors: Ancestors::new(weak.dependencies(), places(order)),
-        }
-    }
-
-    /// Collects the instances of one reader, and says how much was considered.
-    fn at_reader(&mut self, reader: TxnId, collected: &mut Collected<'_>) -> usize {
-        let dependencies = self.dependencies;
-        let sources = sources(dependencies, reader);
-        let mut steps = 0;
-        let mut open: Vec<Inference> = Vec::new();
-        for (after, read) in
-            sources.iter().copied().filter(|(after, _)| collected.may_close(*after))
-        {
-            let (key, visible) = (dependencies.history.op_keys()[read.index()], Visibility::Causal);
-            steps += self.writers.of(key).len();
-            for before in self.writers.of(key).iter().copied() {
-                let inference = Inference { before, after, reader, key, read, visible };
-                let closes = || self.strongest.is_some_and(|r| r.closes(after, before));
-                let reads_from_it = || from_one(&sources, before);
-                if before != reader
-                    && before != after
-                    && closes()
-                    && Ways::among(dependencies, &inference, reads_from_it()).lettered().is_none()
-                {
-                    open.push(inference);
-                }
-            }
-        }
-        let places = open.iter().map(|inference| self.ancestors.place(inference.before));
-        let Some(first) = places.min() else { return steps };
-        steps += self.ancestors.find(reader, first);
-        open.retain(|inference| self.ancestors.contain(inference.before));
-        open.into_iter().for_each(|inference| collected.add(inference));
-        steps
-    }
-}
-
-/// What was found so far.
-struct Collected<'a> {
+/// The instances of some patterns that were found so far.
+pub(super) struct Instances<'a, 'h> {
+    weak: &'a Weak<'h>,
     wanted: &'a [AnomalyKind],
+    /// Those from read committed to the strongest level that is asked for.
     relations: &'a [Relation],
     /// The writers and names of those that were found.
     known: FxHashSet<(TxnId, TxnId, AnomalyKind, Option<AnomalyKind>)>,
-    found: Vec<Instance>,
+    pub(super) found: Vec<Instance>,
 }
 
-impl<'a> Collected<'a> {
-    fn new(wanted: &'a [AnomalyKind], relations: &'a [Relation]) -> Self {
-        Collected { wanted, relations, known: FxHashSet::default(), found: Vec::new() }
+impl<'a, 'h> Instances<'a, 'h> {
+    pub(super) fn new(
+        weak: &'a Weak<'h>,
+        wanted: &'a [AnomalyKind],
+        relations: &'a [Relation],
+    ) -> Self {
+        Instances { weak, wanted, relations, known: FxHashSet::default(), found: Vec::new() }
+    }
+
+    /// Adds those among what the rules of the levels infer anyway. They are quickly found, and in most
+    /// histories with anomalies they are enough.
+    pub(super) fn add_inferred(&mut self) {
+        for inference in self.relations.iter().flat_map(|relation| &relation.cyclic.inferences) {
+            let ways = Ways::of(self.weak.dependencies(), inference);
+            self.add_by_steps(inference, &ways);
+            if ways.weakest().is_none() {
+                self.add(Inference { visible: Visibility::Causal, ..*inference });
+            }
+        }
+    }
+
+    /// Adds all of them. Returns whether there was time for those in which a single step makes the missed
+    /// writer visible, and whether there was for the others.
+    pub(super) fn add_all(&mut self) -> (bool, bool) {
+        let weak = self.weak;
+        let writers = Writers::new(weak);
+        let all_near = self.visit_readers(|near, reader| near.add_near(&writers, reader));
+        let is_asked = |_: &&[u32]| self.strongest().is_some_and(|s| s.level == Level::Causal);
+        let order = weak.resolved.order.as_deref().filter(is_asked);
+        let all_distant = order.is_none_or(|order| {
+            let mut ancestors = Ancestors::new(weak.dependencies(), places(order));
+            self.visit_readers(|far, reader| far.add_distant(&writers, &mut ancestors, reader))
+        });
+        (all_near, all_distant)
     }
 
     /// Visits the readers in order until the budget is spent or too many instances are kept; a visit
-    /// returns how much it considered. Whether all readers were visited.
-    fn visit_readers(
-        &mut self,
-        dependencies: &Dependencies<'_>,
-        mut visit: impl FnMut(TxnId, &mut Self) -> usize,
-    ) -> bool {
-        let Dependencies { history, reads, .. } = dependencies;
+    /// returns how much it considered. Returns whether all readers were visited.
+    fn visit_readers(&mut self, mut visit: impl FnMut(&mut Self, TxnId) -> usize) -> bool {
+        let Dependencies { history, reads, .. } = self.weak.dependencies();
         let mut steps = 0;
         history.txns().filter(|txn| reads.is_kept(*txn)).all(|reader| {
-            steps += visit(reader, self);
+            steps += visit(self, reader);
             steps <= BUDGET && self.found.len() <= LIMIT
         })
     }
 
-    /// The strongest level that is asked for.
-    fn strongest(&self) -> Level {
-        self.relations.last().map_or(Level::ReadCommitted, |relation| relation.level)
+    /// The writers that a transaction read from, each with the read; sorted.
+    fn sources(&self, reader: TxnId) -> Vec<(TxnId, OpId)> {
+        let reads = foreign_reads(self.weak.dependencies(), reader);
+        let mut sources: Vec<_> = reads.map(|(read, writer)| (writer, read)).collect();
+        sources.sort_unstable();
+        sources
     }
 
-    /// Whether reads from a transaction may be part of an instance.
-    fn may_close(&self, seen: TxnId) -> bool {
-        self.relations.last().is_some_and(|strongest| strongest.has_cycle_with(seen))
+    /// Each read of a transaction that may be part of an instance, as one that missed `init`.
+    fn reads_on_cycles(&self, sources: &[(TxnId, OpId)], reader: TxnId) -> Vec<Inference> {
+        let history = self.weak.dependencies().history;
+        let may_close = |after: TxnId| self.strongest().is_some_and(|s| s.has_cycle_with(after));
+        let on_cycles = sources.iter().copied().filter(|(after, _)| may_close(*after));
+        let missing = |(after, read): (TxnId, OpId)| {
+            let (key, visible) = (history.op_keys()[read.index()], Visibility::Causal);
+            Inference { before: TxnId::INIT, after, reader, key, read, visible }
+        };
+        on_cycles.map(missing).collect()
+    }
+
+    /// Adds those in which the reader read from the missed writer, or follows it in its session. Returns how
+    /// much was considered.
+    fn add_near(&mut self, writers: &Writers, reader: TxnId) -> usize {
+        let (dependencies, relations) = (self.weak.dependencies(), self.relations);
+        let sources = self.sources(reader);
+        let mut read_from: Vec<TxnId> = sources.iter().map(|(writer, _)| *writer).collect();
+        read_from.dedup();
+        let mut steps = 0;
+        for missing @ Inference { after, key, .. } in self.reads_on_cycles(&sources, reader) {
+            let writes = |writer: &TxnId| self.weak.writes().contains(*writer, key);
+            let mut missed: Vec<TxnId> =
+                read_from.iter().copied().filter(|w| !w.is_init() && writes(w)).collect();
+            for relation in relations.iter().filter(|r| r.level != Level::ReadCommitted) {
+                let mut closing = writers.before(reader, key, dependencies).iter().filter(|own| {
+                    dependencies.precedes_in_session(**own, reader)
+                        && relation.closes(after, **own)
+                        && read_from.binary_search(own).is_err()
+                });
+                missed.extend(closing.next());
+                missed.extend(closing.next_back());
+            }
+            steps += sources.len() * (1 + missed.len());
+            for before in missed.into_iter().filter(|before| *before != after) {
+                let inference = Inference { before, ..missing };
+                self.add_by_steps(&inference, &Ways::of(dependencies, &inference));
+            }
+        }
+        steps
+    }
+
+    /// Adds those in which only a longer way leads from the missed writer to the reader. Returns how much was
+    /// considered.
+    fn add_distant(
+        &mut self,
+        writers: &Writers,
+        ancestors: &mut Ancestors<'_>,
+        reader: TxnId,
+    ) -> usize {
+        let dependencies = self.weak.dependencies();
+        let mut steps = 0;
+        let mut open: Vec<Inference> = Vec::new();
+        for missing in self.reads_on_cycles(&self.sources(reader), reader) {
+            let of_key = writers.of(missing.key);
+            steps += of_key.len();
+            let inferences = of_key.iter().map(|before| Inference { before: *before, ..missing });
+            open.extend(inferences.filter(|inference| {
+                let Inference { before, after, .. } = *inference;
+                before != reader
+                    && before != after
+                    && self.strongest().is_some_and(|strongest| strongest.closes(after, before))
+                    && Ways::of(dependencies, inference).lettered().is_none()
+            }));
+        }
+        let places = open.iter().map(|inference| ancestors.place(inference.before));
+        let Some(first) = places.min() else { return steps };
+        steps += ancestors.find(reader, first);
+        open.retain(|inference| ancestors.contain(inference.before));
+        open.into_iter().for_each(|inference| self.add(inference));
+        steps
+    }
+
+    /// The relation of the strongest level that is asked for.
+    fn strongest(&self) -> Option<&'a Relation> {
+        self.relations.last()
     }
 
     /// Adds what the ways of one step make of an inference.
     fn add_by_steps(&mut self, inference: &Inference, ways: &Ways) {
-        if let Some(visible) = ways.same_key_before() {
-            self.add_non_monotonic(Inference { visible, ..*inference });
+        let read_committed = self.relations.first();
+        if let Some(visible) = ways.same_key_before()
+            && read_committed.is_some_and(|r| r.closes(inference.after, inference.before))
+        {
+            // A read of an older version of a key after a newer one.
+            let (kind, inference) =
+                (AnomalyKind::NonMonotonicRead, Inference { visible, ..*inference });
+            let closes_in = Level::ReadCommitted;
+            self.keep(Instance { inference, closes_in, causally: Some(kind), by_commit: kind });
         }
         if let Some(visible) = ways.lettered() {
             self.add(Inference { visible, ..*inference });
@@ -300,23 +216,12 @@ impl<'a> Collected<'a> {
         let closes = |relation: &&Relation| {
             relation.level.implies(rule) && relation.closes(inference.after, inference.before)
         };
-        let Some(closes_in) = self.relations.iter().find(closes).map(|relation| relation.level)
-        else {
+        let Some(Relation { level: closes_in, .. }) = self.relations.iter().find(closes) else {
             return;
         };
-        let (causally, by_commit) = patterns_of(closes_in);
-        let causally = (closes_in == rule).then_some(causally);
-        self.keep(Instance { inference, closes_in, causally, by_commit });
-    }
-
-    /// Adds a read of an older version of a key after a newer one.
-    fn add_non_monotonic(&mut self, inference: Inference) {
-        let read_committed = self.relations.first();
-        if read_committed.is_some_and(|r| r.closes(inference.after, inference.before)) {
-            let kind = AnomalyKind::NonMonotonicRead;
-            let closes_in = Level::ReadCommitted;
-            self.keep(Instance { inference, closes_in, causally: Some(kind), by_commit: kind });
-        }
+        let (causally, by_commit) = patterns_of(*closes_in);
+        let causally = (*closes_in == rule).then_some(causally);
+        self.keep(Instance { inference, closes_in: *closes_in, causally, by_commit });
     }
 
     fn keep(&mut self, instance: Instance) {
@@ -330,14 +235,14 @@ impl<'a> Collected<'a> {
     }
 }
 
-/// Per key, kept transactions that write it, in order.
+/// Per key, the kept transactions that write it, in order.
 struct Writers(Rows<TxnId>);
 
 impl Writers {
-    fn new(weak: &Weak<'_>, counts: impl Fn(TxnId) -> bool) -> Self {
+    fn new(weak: &Weak<'_>) -> Self {
         let Dependencies { history, reads, .. } = weak.dependencies();
         let mut writes: Vec<(KeyId, TxnId)> = Vec::new();
-        for txn in history.txns().filter(|txn| reads.is_kept(*txn) && counts(*txn)) {
+        for txn in history.txns().filter(|txn| reads.is_kept(*txn)) {
             writes.extend(weak.writes().of(txn).map(|key| (key, txn)));
         }
         writes.sort_unstable();
@@ -351,12 +256,10 @@ impl Writers {
     }
 
     /// Those before a reader in its session. The transactions of a session have numbers in a row.
-    fn in_session(&self, dependencies: &Dependencies<'_>, reader: TxnId, key: KeyId) -> &[TxnId] {
+    fn before(&self, reader: TxnId, key: KeyId, dependencies: &Dependencies<'_>) -> &[TxnId] {
         let history = dependencies.history;
         let session = history.session_of(reader);
-        let writers = self.of(key);
-        let end = writers.partition_point(|writer| *writer < reader);
-        let start = writers[..end].partition_point(|writer| history.session_of(*writer) < session);
-        &writers[start..end]
+        let earlier = &self.of(key)[..self.of(key).partition_point(|writer| *writer < reader)];
+        &earlier[earlier.partition_point(|writer| history.session_of(*writer) < session)..]
     }
 }

@@ -18,6 +18,7 @@ use isolario_model::{Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, Level, Reas
 
 use super::inference::{Inference, Visibility};
 use super::visible::{Ways, patterns_of};
+use crate::cycles::shortest_closed_by;
 use crate::graph::{BUDGET, InEdges, Search, Subgraph, components, shortest_cycle};
 use crate::resolved::Saturated;
 
@@ -67,15 +68,8 @@ impl Cyclic {
 
 /// A shortest cycle of each component of session order, reads, and the order that lists show.
 pub(crate) fn base_cycles(base: &Saturated<'_>) -> Vec<Anomaly> {
-    let mut found: Vec<Vec<Edge>> = components(base)
-        .iter()
-        .map(|component| {
-            let cycle = shortest_cycle(base, component);
-            let successors = cycle.iter().cycle().skip(1);
-            let edge = |(from, to): (&u32, &u32)| base.plain_edge(TxnId(*from), TxnId(*to));
-            cycle.iter().zip(successors).filter_map(edge).collect()
-        })
-        .collect();
+    let cycle = |component: &Vec<u32>| plain_edges(base, &shortest_cycle(base, component));
+    let mut found: Vec<Vec<Edge>> = components(base).iter().map(cycle).collect();
     found.sort_by_key(Vec::len);
     let anomaly = |edges: Vec<Edge>| {
         let overwrites = edges.iter().all(|edge| edge.reason.kind() == EdgeKind::WriteWrite);
@@ -83,6 +77,13 @@ pub(crate) fn base_cycles(base: &Saturated<'_>) -> Vec<Anomaly> {
         Anomaly::new(kind, Evidence::Cycle { edges })
     };
     found.into_iter().map(anomaly).collect()
+}
+
+/// The edges of a cycle of transactions.
+fn plain_edges(base: &Saturated<'_>, cycle: &[u32]) -> Vec<Edge> {
+    let next = cycle.iter().cycle().skip(1);
+    let edge = |(from, to): (&u32, &u32)| base.plain_edge(TxnId(*from), TxnId(*to));
+    cycle.iter().zip(next).filter_map(edge).collect()
 }
 
 /// A cycle with session order or a read in each component that is known for a dirty write only.
@@ -96,30 +97,22 @@ pub(super) fn behind_dirty_writes(base: &Saturated<'_>, known: &[Anomaly]) -> Ve
             anomaly.kind == AnomalyKind::CyclicCo && anomaly.evidence.edges().iter().any(is_in)
         })
     };
-    components(base)
+    let components = components(base);
+    // A dependency within a component is on a cycle.
+    let dependency = |component: &Vec<u32>| {
+        component.iter().find_map(|after| {
+            let mut predecessors = base.dependencies.predecessors(*after);
+            let before = predecessors.find(|before| component.binary_search(before).is_ok())?;
+            Some((before, *after))
+        })
+    };
+    let unnamed = components.iter().filter(|component| !is_named(component));
+    let dependencies: Vec<(u32, u32)> = unnamed.filter_map(dependency).collect();
+    shortest_closed_by(base, &components, &dependencies, |_| 0)
         .iter()
-        .filter(|component| !is_named(component))
-        .filter_map(|component| with_a_dependency(base, component))
-        .map(|edges| Anomaly::new(AnomalyKind::CyclicCo, Evidence::Cycle { edges }))
+        .map(|cycle| Evidence::Cycle { edges: plain_edges(base, cycle) })
+        .map(|cycle| Anomaly::new(AnomalyKind::CyclicCo, cycle))
         .collect()
-}
-
-/// A cycle of a component through an edge of session order or a read, if there is such an edge.
-fn with_a_dependency(base: &Saturated<'_>, component: &[u32]) -> Option<Vec<Edge>> {
-    let part = Subgraph::new(base, component);
-    let (before, after) = component.iter().find_map(|after| {
-        let mut predecessors = base.dependencies.predecessors(*after);
-        Some((predecessors.find(|before| component.binary_search(before).is_ok())?, *after))
-    })?;
-    let (start, end) = (part.number(after)?, part.number(before)?);
-    let path = Search::new(&part).path_to(end, usize::MAX, |node| node == start)?;
-    let nodes: Vec<u32> = path.into_iter().map(|number| part.node(number)).collect();
-    let mut edges: Vec<Edge> = nodes
-        .windows(2)
-        .filter_map(|pair| base.plain_edge(TxnId(pair[0]), TxnId(pair[1])))
-        .collect();
-    edges.extend(base.dependencies.edge(TxnId(before), TxnId(after)));
-    Some(edges)
 }
 
 /// Names what closes cycles.
@@ -150,9 +143,9 @@ pub(super) struct Namer<'g> {
 /// A cycle as an inference and the path from its `after` back to its `before`.
 pub(super) struct Closed {
     inference: Inference,
-    pub(super) path: Vec<u32>,
+    path: Vec<u32>,
     /// Whether session order and reads make up the path.
-    pub(super) causal: bool,
+    causal: bool,
 }
 
 impl<'g> Namer<'g> {
@@ -183,28 +176,42 @@ impl<'g> Namer<'g> {
 
     /// For each pattern in the component, the anomaly with the shortest cycle.
     fn name_all(&self) -> Vec<Anomaly> {
+        let inferences = self.inferences.values();
+        // A large component may have more of them than there is time for; the first are as good as the
+        // others.
+        let is_over = |spent, is_named| is_named && spent > BUDGET;
+        let (named, _) = self.shortest(inferences, is_over, |closer, inference| {
+            let causally = closer.close(inference, true);
+            self.named(causally.or_else(|| closer.close(inference, false))?)
+        });
+        named
+    }
+
+    /// For each pattern, the anomaly with the shortest of the cycles that candidates close, until the search
+    /// is over, by the number of edges that were looked at and whether anything was found. Returns that number,
+    /// too.
+    pub(super) fn shortest<T>(
+        &self,
+        candidates: impl IntoIterator<Item = T>,
+        is_over: impl Fn(usize, bool) -> bool,
+        close: impl Fn(&mut Closer<'_>, T) -> Option<(AnomalyKind, Closed)>,
+    ) -> (Vec<Anomaly>, usize) {
         let mut best: BTreeMap<AnomalyKind, Closed> = BTreeMap::new();
         let mut closer = Closer::new(self);
-        for inference in self.inferences.values() {
-            // A large component may have more of them than there is time for; the first are as
-            // good as the others.
-            if closer.spent() > BUDGET && !best.is_empty() {
+        for candidate in candidates {
+            if is_over(closer.spent(), !best.is_empty()) {
                 break;
             }
-            let closed = closer.causally(inference).or_else(|| closer.anyhow(inference));
-            let Some((kind, closed)) = closed.and_then(|closed| self.named(closed)) else {
-                continue;
-            };
-            if best.get(&kind).is_none_or(|best| closed.path.len() < best.path.len()) {
+            if let Some((kind, closed)) = close(&mut closer, candidate)
+                && best.get(&kind).is_none_or(|best| closed.path.len() < best.path.len())
+            {
                 best.insert(kind, closed);
             }
         }
-        best.iter().map(|(kind, closed)| self.anomaly(*kind, closed)).collect()
-    }
-
-    /// A cycle under its name, with the reasons of its edges.
-    pub(super) fn anomaly(&self, kind: AnomalyKind, closed: &Closed) -> Anomaly {
-        Anomaly::new(kind, Evidence::Cycle { edges: self.edges(closed) })
+        let anomaly = |(kind, closed): (&AnomalyKind, &Closed)| {
+            Anomaly::new(*kind, Evidence::Cycle { edges: self.edges(closed) })
+        };
+        (best.iter().map(anomaly).collect(), closer.spent())
     }
 
     /// A cycle with the pattern that its closing inference makes of it, told by the way that makes
@@ -315,35 +322,29 @@ pub(super) struct Closer<'n> {
 }
 
 impl<'n> Closer<'n> {
-    pub(super) fn new(namer: &'n Namer<'n>) -> Self {
+    fn new(namer: &'n Namer<'n>) -> Self {
         Closer { namer, causal: Search::new(&namer.causal), all: Search::new(&namer.all) }
     }
 
-    /// The shortest cycle through an inference and else session order and reads.
-    pub(super) fn causally(&mut self, inference: &Inference) -> Option<Closed> {
-        let path = path_back(&self.namer.causal, &mut self.causal, inference)?;
-        Some(Closed { inference: *inference, path, causal: true })
-    }
-
-    /// The shortest cycle through an inference and any edges.
-    pub(super) fn anyhow(&mut self, inference: &Inference) -> Option<Closed> {
-        let path = path_back(&self.namer.all, &mut self.all, inference)?;
-        Some(Closed { inference: *inference, path, causal: false })
+    /// The shortest cycle through an inference and else any edges, or session order and reads alone.
+    pub(super) fn close(&mut self, inference: &Inference, causal: bool) -> Option<Closed> {
+        let (part, search) = match causal {
+            true => (&self.namer.causal, &mut self.causal),
+            false => (&self.namer.all, &mut self.all),
+        };
+        let Inference { before, after, .. } = *inference;
+        let path = if after.is_init() {
+            Vec::new()
+        } else {
+            let (before, after) = part.number(before.0).zip(part.number(after.0))?;
+            let path = search.path_to(before, usize::MAX, |node| node == after)?;
+            path.into_iter().map(|number| part.node(number)).collect()
+        };
+        Some(Closed { inference: *inference, path, causal })
     }
 
     /// How many edges were looked at.
-    pub(super) fn spent(&self) -> usize {
+    fn spent(&self) -> usize {
         self.causal.edges_seen + self.all.edges_seen
     }
-}
-
-/// The shortest path from `after` back to `before`.
-fn path_back(part: &Subgraph, search: &mut Search<'_>, inference: &Inference) -> Option<Vec<u32>> {
-    if inference.after.is_init() {
-        return Some(Vec::new());
-    }
-    let after = part.number(inference.after.0)?;
-    let before = part.number(inference.before.0)?;
-    let path = search.path_to(before, usize::MAX, |node| node == after)?;
-    Some(path.into_iter().map(|number| part.node(number)).collect())
 }

@@ -8,7 +8,9 @@
 //! miss others. So these demands are added here. All else that the minimal forms leave out follows
 //! from what they keep by steps of session order and reads.
 
-use isolario_model::{KeyId, Level, OpId, TxnId};
+use std::collections::BTreeSet;
+
+use isolario_model::{Evidence, KeyId, Level, OpId, TxnId};
 
 use super::Weak;
 use super::inference::{Inference, Visibility};
@@ -59,9 +61,18 @@ impl Relation {
     }
 }
 
-/// A read from another transaction, or from `init`.
-type External = (OpId, TxnId, KeyId);
+/// The reads of a transaction from others or from `init`, each with the writer.
+pub(super) fn foreign_reads(
+    dependencies: &Dependencies<'_>,
+    reader: TxnId,
+) -> impl Iterator<Item = (OpId, TxnId)> {
+    dependencies.history.txn_ops(reader).filter_map(|op| match dependencies.reads.source(op) {
+        Source::Txn(writer) => Some((op, writer)),
+        _ => None,
+    })
+}
 
+/// What a level demands of the reads of keys that their transactions read from several writers.
 fn demands_of_repeated_reads(weak: &Weak<'_>, level: Level) -> Vec<Inference> {
     let mut found = Vec::new();
     // The causal rule is applied to every read.
@@ -69,54 +80,33 @@ fn demands_of_repeated_reads(weak: &Weak<'_>, level: Level) -> Vec<Inference> {
         return found;
     }
     let history = weak.dependencies().history;
-    let (mut reads, mut sources) = (Vec::new(), Vec::new());
-    for reader in history.txns().filter(|txn| weak.dependencies().reads.is_kept(*txn)) {
-        collect_external(weak.dependencies(), reader, &mut reads);
-        sources.clear();
-        sources.extend(reads.iter().map(|(_, from, key)| (*key, *from)));
-        sources.sort_unstable();
-        sources.dedup();
-        let differing = |pair: &&[(KeyId, TxnId)]| pair[0].0 == pair[1].0;
-        // Sorted, as the sources are.
-        let keys: Vec<KeyId> = sources.windows(2).filter(differing).map(|w| w[0].0).collect();
-        if !keys.is_empty() {
-            demand(weak, level, reader, &reads, &keys, &mut found);
-        }
-    }
-    found
-}
-
-fn collect_external(dependencies: &Dependencies<'_>, reader: TxnId, reads: &mut Vec<External>) {
-    reads.clear();
-    for op in dependencies.history.txn_ops(reader) {
-        if let Source::Txn(from) = dependencies.reads.source(op) {
-            reads.push((op, from, dependencies.history.op_keys()[op.index()]));
-        }
-    }
-}
-
-/// What a level demands of the writers that one reader saw, as far as it concerns some keys.
-fn demand(
-    weak: &Weak<'_>,
-    level: Level,
-    reader: TxnId,
-    reads: &[External],
-    keys: &[KeyId],
-    found: &mut Vec<Inference>,
-) {
-    for (at, (read, after, key)) in reads.iter().copied().enumerate() {
-        if keys.binary_search(&key).is_err() {
-            continue;
-        }
-        let seen = if level == Level::ReadCommitted { &reads[..at] } else { reads };
-        for (op, before, _) in seen.iter().copied() {
-            if !before.is_init() && before != after && weak.writes().contains(before, key) {
-                let visible = match op < read {
-                    true => Visibility::EarlierRead(op),
-                    false => Visibility::LaterRead(op),
-                };
-                found.push(Inference { before, after, reader, key, read, visible });
+    let repeated: BTreeSet<(TxnId, KeyId)> = weak
+        .non_repeatable()
+        .iter()
+        .filter_map(|anomaly| match anomaly.evidence {
+            Evidence::Reads { key, first, .. } => Some((history.op_txn(first), key)),
+            _ => None,
+        })
+        .collect();
+    for (reader, key) in repeated {
+        let reads = || foreign_reads(weak.dependencies(), reader);
+        let of_key = |(op, _): &(OpId, TxnId)| history.op_keys()[op.index()] == key;
+        for (read, after) in reads().filter(of_key) {
+            for (op, before) in reads() {
+                let counts = op < read || level != Level::ReadCommitted;
+                if counts
+                    && !before.is_init()
+                    && before != after
+                    && weak.writes().contains(before, key)
+                {
+                    let visible = match op < read {
+                        true => Visibility::EarlierRead(op),
+                        false => Visibility::LaterRead(op),
+                    };
+                    found.push(Inference { before, after, reader, key, read, visible });
+                }
             }
         }
     }
+    found
 }

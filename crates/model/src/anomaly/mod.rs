@@ -5,11 +5,13 @@
 //! Elle and IsoRel have names of their own, and IsoRel's G1b is not Adya's. One table settles
 //! it: every report takes its names from there.
 
+mod shape;
 mod table;
 
 use std::fmt;
 
 use crate::level::Level;
+pub use shape::{CycleShape, ShapeKeys, ShapePredicates, Sight};
 use table::TABLE;
 
 /// A kind of anomaly.
@@ -133,6 +135,8 @@ pub struct AnomalyNames {
     /// view is named where session order is never a part of it; else it forbids what parallel
     /// snapshot isolation does, as far as that takes no session order.
     pub forbidden_by: &'static [Level],
+    /// The shapes of the cycles that go by the name; empty if none do, or if any does that a level forbids.
+    pub cycles: &'static [CycleShape],
     /// What happened, in one sentence without names.
     pub meaning: &'static str,
 }

@@ -1,6 +1,11 @@
 //! The one table of anomaly names.
 
+use super::shape::{
+    ANY, BY_PREDICATE, CROSSED, CycleShape, MISSED, MISSED_DIRECTLY, SINGLE, ShapeKeys,
+    ShapePredicates, Sight, TIMED,
+};
 use super::{AnomalyKind, AnomalyNames};
+use crate::edge::EdgeKind as K;
 use crate::level::Level;
 use AnomalyKind as A;
 use Level as L;
@@ -94,6 +99,13 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
         adya: Some("G1c"),
         elle: Some("G1c"),
         isorel: Some("G1c"),
+        cycles: &[CycleShape {
+            rank: 5,
+            anti_dependencies: [0, 0],
+            others: &[K::Initial, K::Session, K::WriteRead, K::WriteWrite],
+            with: &[K::Initial, K::Session, K::WriteRead],
+            ..ANY
+        }],
         ..row(
             A::CyclicCo,
             "CyclicCO",
@@ -106,6 +118,12 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     AnomalyNames {
         plume: Some('h'),
         mtc: Some('i'),
+        cycles: &[CycleShape {
+            rank: 3,
+            sight: Sight::EarlierRead,
+            causal: Some(true),
+            ..MISSED_DIRECTLY
+        }],
         ..row(
             A::NonMonoReadCo,
             "NonMonoReadCO",
@@ -118,6 +136,7 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     AnomalyNames {
         plume: Some('i'),
         mtc: Some('i'),
+        cycles: &[CycleShape { sight: Sight::EarlierRead, causal: Some(false), ..MISSED_DIRECTLY }],
         ..row(
             A::NonMonoReadCm,
             "NonMonoReadCM",
@@ -129,6 +148,11 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     },
     AnomalyNames {
         mtc: Some('i'),
+        cycles: &[CycleShape {
+            sight: Sight::EarlierRead,
+            keys: ShapeKeys::One,
+            ..MISSED_DIRECTLY
+        }],
         ..row(
             A::NonMonotonicRead,
             "NonMonotonicRead",
@@ -154,6 +178,12 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     AnomalyNames {
         plume: Some('k'),
         mtc: Some('j'),
+        cycles: &[CycleShape {
+            rank: 4,
+            sight: Sight::Step,
+            causal: Some(true),
+            ..MISSED_DIRECTLY
+        }],
         ..row(
             A::FracturedReadCo,
             "FracturedReadCO",
@@ -166,6 +196,7 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     AnomalyNames {
         plume: Some('l'),
         mtc: Some('j'),
+        cycles: &[CycleShape { sight: Sight::Step, causal: Some(false), ..MISSED_DIRECTLY }],
         ..row(
             A::FracturedReadCm,
             "FracturedReadCM",
@@ -178,6 +209,7 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     AnomalyNames {
         plume: Some('m'),
         mtc: Some('k'),
+        cycles: &[CycleShape { rank: 6, causal: Some(true), ..MISSED }],
         ..row(
             A::CoConflictCm,
             "COConflictCM",
@@ -190,6 +222,7 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     AnomalyNames {
         plume: Some('n'),
         mtc: Some('k'),
+        cycles: &[CycleShape { rank: 6, causal: Some(false), ..MISSED }],
         ..row(
             A::ConflictCm,
             "ConflictCM",
@@ -201,6 +234,7 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     },
     AnomalyNames {
         mtc: Some('h'),
+        cycles: &[CycleShape { rank: 2, sight: Sight::Session, ..MISSED_DIRECTLY }],
         ..row(
             A::SessionGuaranteeViolation,
             "SessionGuaranteeViolation",
@@ -213,6 +247,13 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     AnomalyNames {
         mtc: Some('l'),
         elle: Some("long-fork"),
+        cycles: &[CycleShape {
+            length: Some(4),
+            anti_dependencies: [2, 2],
+            adjacent: Some(false),
+            others: &[K::WriteRead],
+            ..ANY
+        }],
         ..row(
             A::LongFork,
             "LongFork",
@@ -226,6 +267,7 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
         mtc: Some('m'),
         elle: Some("lost-update"),
         isorel: Some("lost update"),
+        cycles: &[CycleShape { keys: ShapeKeys::One, ..CROSSED }],
         ..row(
             A::LostUpdate,
             "LostUpdate",
@@ -240,6 +282,7 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
         adya: Some("G2-item"),
         elle: Some("G2-item"),
         isorel: Some("write skew"),
+        cycles: &[CycleShape { keys: ShapeKeys::Several, ..CROSSED }],
         ..row(
             A::WriteSkew,
             "WriteSkew",
@@ -253,6 +296,13 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
         adya: Some("G-single"),
         elle: Some("G-single-item"),
         isorel: Some("read skew"),
+        cycles: &[CycleShape {
+            rank: 5,
+            length: Some(2),
+            others: &[K::WriteRead],
+            sight: Sight::Read,
+            ..SINGLE
+        }],
         ..row(
             A::ReadSkew,
             "ReadSkew",
@@ -265,6 +315,13 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     AnomalyNames {
         adya: Some("G-single"),
         isorel: Some("read-write skew"),
+        cycles: &[CycleShape {
+            rank: 5,
+            length: Some(2),
+            others: &[K::WriteWrite],
+            keys: ShapeKeys::Several,
+            ..SINGLE
+        }],
         ..row(
             A::ReadWriteSkew,
             "ReadWriteSkew",
@@ -278,6 +335,13 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
         adya: Some("G0"),
         elle: Some("G0"),
         isorel: Some("G0"),
+        cycles: &[CycleShape {
+            rank: 4,
+            anti_dependencies: [0, 0],
+            others: &[K::Session, K::WriteWrite],
+            with: &[K::WriteWrite],
+            ..ANY
+        }],
         ..row(
             A::DirtyWrite,
             "DirtyWrite",
@@ -291,6 +355,7 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
         adya: Some("G-single"),
         elle: Some("G-single-item"),
         isorel: Some("G1b"),
+        cycles: &[SINGLE],
         ..row(
             A::SingleAntiDependency,
             "SingleAntiDependency",
@@ -303,6 +368,12 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     AnomalyNames {
         adya: Some("G-nonadjacent"),
         elle: Some("G-nonadjacent-item"),
+        cycles: &[CycleShape {
+            rank: 8,
+            anti_dependencies: [2, usize::MAX],
+            adjacent: Some(false),
+            ..ANY
+        }],
         ..row(
             A::NonadjacentAntiDependencies,
             "NonadjacentAntiDependencies",
@@ -316,6 +387,7 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
         adya: Some("G2-item"),
         elle: Some("G2-item"),
         isorel: Some("G2-item"),
+        cycles: &[CycleShape { rank: 10, anti_dependencies: [1, usize::MAX], ..ANY }],
         ..row(
             A::ItemAntiDependencyCycle,
             "ItemAntiDependencyCycle",
@@ -328,6 +400,13 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     AnomalyNames {
         adya: Some("G-single"),
         elle: Some("G-single"),
+        cycles: &[CycleShape {
+            rank: 2,
+            length: Some(2),
+            anti_dependencies: [1, 1],
+            sight: Sight::Row,
+            ..BY_PREDICATE
+        }],
         ..row(
             A::Phantom,
             "Phantom",
@@ -340,6 +419,13 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     AnomalyNames {
         adya: Some("G-single"),
         elle: Some("G-single"),
+        cycles: &[CycleShape {
+            rank: 3,
+            length: Some(2),
+            anti_dependencies: [1, 1],
+            sight: Sight::Predicate,
+            ..BY_PREDICATE
+        }],
         ..row(
             A::PredicateManyPreceders,
             "PredicateManyPreceders",
@@ -352,6 +438,10 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     AnomalyNames {
         adya: Some("G-single"),
         elle: Some("G-single"),
+        cycles: &[
+            CycleShape { rank: 4, anti_dependencies: [1, 1], ..BY_PREDICATE },
+            CycleShape { keys: ShapeKeys::One, predicates: ShapePredicates::Missed, ..CROSSED },
+        ],
         ..row(
             A::PredicateSingleAntiDependency,
             "PredicateSingleAntiDependency",
@@ -364,6 +454,11 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     AnomalyNames {
         adya: Some("G2"),
         elle: Some("G2"),
+        cycles: &[CycleShape {
+            keys: ShapeKeys::Several,
+            predicates: ShapePredicates::Missed,
+            ..CROSSED
+        }],
         ..row(
             A::PredicateWriteSkew,
             "PredicateWriteSkew",
@@ -376,6 +471,7 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     AnomalyNames {
         adya: Some("G2"),
         elle: Some("G2"),
+        cycles: &[CycleShape { anti_dependencies: [2, usize::MAX], ..BY_PREDICATE }],
         ..row(
             A::PredicateAntiDependencyCycle,
             "PredicateAntiDependencyCycle",
@@ -401,16 +497,20 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
         &[L::AdyaReadCommitted, L::ConsistentView],
         "Whichever committed version of a row an operation met, its result had to be another one.",
     ),
-    row(
-        A::StaleRead,
-        "StaleRead",
-        "Stale read",
-        &[],
-        &[L::StrongSnapshotIsolation, L::StrongRepeatableRead],
-        "A transaction read a version that had been overwritten before it began.",
-    ),
+    AnomalyNames {
+        cycles: &[CycleShape { rank: 0, length: Some(2), anti_dependencies: [1, 1], ..TIMED }],
+        ..row(
+            A::StaleRead,
+            "StaleRead",
+            "Stale read",
+            &[],
+            &[L::StrongSnapshotIsolation, L::StrongRepeatableRead],
+            "A transaction read a version that had been overwritten before it began.",
+        )
+    },
     AnomalyNames {
         elle: Some("G2-item-realtime"),
+        cycles: &[TIMED],
         ..row(
             A::RealTimeCycle,
             "RealTimeCycle",
@@ -455,6 +555,13 @@ pub(super) static TABLE: [AnomalyNames; 42] = [
     },
     AnomalyNames {
         elle: Some("cyclic-versions"),
+        cycles: &[CycleShape {
+            anti_dependencies: [0, 0],
+            others: &[K::Initial, K::WriteWrite],
+            with: &[K::WriteWrite],
+            keys: ShapeKeys::One,
+            ..ANY
+        }],
         ..row(
             A::CyclicVersions,
             "CyclicVersions",
@@ -516,6 +623,7 @@ const fn row(
         adya: None,
         elle: None,
         isorel: None,
+        cycles: &[],
         forbidden_by,
         meaning,
     }

@@ -418,23 +418,6 @@ impl<'a> Lemmas<'a> {
         Some(Cause::Given(self.settled.facts[fact as usize], *known))
     }
 
-    /// Whether a cycle or a lemma rests on an order that is stated.
-    pub(super) fn rest_on_statements(&self, cycle: &[Step]) -> bool {
-        let rests = |cycle: &[Step], stated: &[bool]| {
-            cycle.iter().any(|step| match step.cause {
-                Cause::Given(_, KnownBy::Stated { .. }) => true,
-                Cause::Lemma(_, lemma) => stated[lemma],
-                _ => false,
-            })
-        };
-        let mut stated: Vec<bool> = Vec::with_capacity(self.list.len());
-        for lemma in &self.list {
-            let is_stated = rests(&lemma.cycle, &stated);
-            stated.push(is_stated);
-        }
-        rests(cycle, &stated)
-    }
-
     fn caused(&self, cycle: &[CycleArc]) -> Vec<Step> {
         let step = |(arc, choice): &CycleArc| Step {
             arc: *arc,

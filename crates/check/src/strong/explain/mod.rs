@@ -72,11 +72,7 @@ impl Explainer<'_> {
         match refuted {
             Refuted::Cycle(cycle) if lemmas.cost(&cycle) <= (LONGEST, DEEPEST) => {
                 let edges = self.nested(&reasons, &lemmas, &cycle);
-                let kind = match lemmas.rest_on_statements(&cycle) {
-                    true => AnomalyKind::OrderContradiction,
-                    false => cycles::name_at(self.problem.layout.level, &edges),
-                };
-                Anomaly::new(kind, Evidence::Cycle { edges })
+                cycles::anomaly(self.problem.layout.level, edges)
             }
             Refuted::Cycle(cycle) => self.cases(&reasons, &lemmas, vec![cycle]),
             Refuted::Cases(cycles) => self.cases(&reasons, &lemmas, cycles),
