@@ -24,6 +24,7 @@
 mod blocks;
 mod certificate;
 mod checker;
+mod clauses;
 mod conditionals;
 mod cycles;
 mod findings;
@@ -40,6 +41,7 @@ mod rows;
 mod serial;
 mod stop;
 mod strong;
+mod suppose;
 mod versions;
 mod weak;
 

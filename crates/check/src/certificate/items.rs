@@ -1,6 +1,6 @@
 //! Reads and writes of single rows, by the versions of the certificate.
 
-use isolario_model::{Inapplicable, OpId, OpKind, TxnId, ValueRef};
+use isolario_model::{OpId, OpKind, TxnId, ValueRef};
 
 use super::chains::Version;
 use super::levels::{Counted, LevelQuestion, Open};
@@ -107,22 +107,6 @@ impl Certificate<'_> {
         let mut candidates = candidates.filter(|version| self.chains.writer(*version) != txn);
         let first = candidates.clone().next();
         candidates.rfind(is_before).or(first)
-    }
-
-    /// Why a level is not decided where some reads are open.
-    pub(super) fn ambiguity(&self) -> Inapplicable {
-        match &self.reads.choices.refusal {
-            Some(Inapplicable::AmbiguousRead { read, first, second, total }) => {
-                Inapplicable::AmbiguousRead {
-                    read: self.view.origin(*read),
-                    first: first.map(|first| self.view.origin(first)),
-                    second: self.view.origin(*second),
-                    total: *total,
-                }
-            }
-            Some(other) => other.clone(),
-            None => Inapplicable::NoVersionOrder,
-        }
     }
 
     /// All reads that count: by transaction, first the certain ones.

@@ -17,7 +17,7 @@ use crate::resolved::{Resolved, first_outside};
 use crate::strong::Steps;
 use crate::versions::{self, ReadModifyWrites, Uncommitted};
 use crate::weak::Weak;
-use crate::weak::chosen::{self, Decider};
+use crate::weak::chosen::OpenLevel;
 use crate::{CheckOptions, Checker, lin, replay, strong};
 
 const REGISTERS: &[OpFamily] = &[OpFamily::Registers];
@@ -193,8 +193,9 @@ impl<'h> Checker<'h> {
             Level::StrongAdyaReadCommitted => None,
             _ => self.stronger(engines, time),
         };
-        let decider = Decider { check: &check, stronger: &stronger };
-        let found = chosen::decide(&engines.resolved, open, level, &self.options, &decider);
+        let options = &self.options;
+        let question = OpenLevel { level, options, check: &check, stronger: &stronger };
+        let found = question.decide(&engines.resolved, open);
         self.in_fewer_words(level, found)
     }
 

@@ -5,34 +5,10 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use crate::clauses::Literal;
 use crate::resolved::Version;
 use crate::strong::problem::{Alternative, Precedes, Problem, Under};
 use crate::strong::sources::Candidate;
-
-/// What a variable stands for or its opposite: twice the variable, and one more for the opposite.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Literal(pub(crate) u32);
-
-impl Literal {
-    #[inline]
-    pub(crate) fn var(self) -> usize {
-        (self.0 / 2) as usize
-    }
-
-    #[inline]
-    pub(crate) fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl std::ops::Not for Literal {
-    type Output = Literal;
-
-    #[inline]
-    fn not(self) -> Literal {
-        Literal(self.0 ^ 1)
-    }
-}
 
 /// What an edge was added for: one literal, or two that add it together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,10 +58,6 @@ pub(crate) struct Variables {
 }
 
 impl Variables {
-    pub(crate) fn len(&self) -> usize {
-        self.subjects.len()
-    }
-
     /// The literal of an order, and whether its variable is new.
     pub(crate) fn order(&mut self, precedes: Precedes) -> (Literal, bool) {
         let is_first = precedes.first < precedes.second;
@@ -95,7 +67,8 @@ impl Variables {
         if number == next {
             self.subjects.push(Subject::Order(first));
         }
-        (Literal(2 * number + u32::from(!is_first)), number == next)
+        let literal = Literal::of(number);
+        (if is_first { literal } else { !literal }, number == next)
     }
 
     /// Notes that a literal puts a version before others, where reads may have seen that version.
@@ -121,18 +94,18 @@ impl Variables {
         }
         let vars = first..self.subjects.len() as u32;
         self.sources.insert(read, vars.clone());
-        vars.map(|var| Literal(2 * var)).collect()
+        vars.map(Literal::of).collect()
     }
 
     /// The literals of the candidates of a read, if they are variables.
     pub(crate) fn sources_of(&self, read: u32) -> Option<impl Iterator<Item = Literal> + Clone> {
-        Some(self.sources.get(&read)?.clone().map(|var| Literal(2 * var)))
+        Some(self.sources.get(&read)?.clone().map(Literal::of))
     }
 
     /// The literal that takes a candidate, if it is a variable.
     #[inline]
     pub(crate) fn of_candidate(&self, candidate: Candidate) -> Option<Literal> {
-        self.candidates.get(&candidate).map(|var| Literal(2 * var))
+        self.candidates.get(&candidate).copied().map(Literal::of)
     }
 
     /// The literal that a transaction is there, and whether its variable is new.
@@ -142,12 +115,12 @@ impl Variables {
         if var == next {
             self.subjects.push(Subject::There);
         }
-        (Literal(2 * var), var == next)
+        (Literal::of(var), var == next)
     }
 
     /// The literal that a transaction is there, if it is a variable.
     pub(crate) fn of_there(&self, number: u32) -> Option<Literal> {
-        self.there.get(&number).map(|var| Literal(2 * var))
+        self.there.get(&number).copied().map(Literal::of)
     }
 
     /// The literals of which one has to be taken beside that of a variable, if there are such.
@@ -162,13 +135,13 @@ impl Variables {
                 self.sources.get(&problem.sources.read_of(candidate))?.clone()
             }
         };
-        Some(vars.map(|var| Literal(2 * var)))
+        Some(vars.map(Literal::of))
     }
 
     /// The alternative that a literal takes, if it takes one.
     #[inline]
     pub(crate) fn alternative(&self, literal: Literal) -> Option<Alternative> {
-        let is_first = literal.0.is_multiple_of(2);
+        let is_first = literal.is_positive();
         match self.subjects[literal.var()] {
             Subject::Order(first) if is_first => Some(Alternative::Order(first)),
             Subject::Order(first) => Some(Alternative::Order(first.opposite())),

@@ -2,38 +2,39 @@
 //!
 //! Choices become variables only when the current order of the nodes leaves them open. A decision
 //! adds the edges of an alternative to the order; where that closes a cycle, the literals on the
-//! cycle are a conflict like any other, from which a lemma is learned. Which alternative is tried
+//! cycle are a conflict like any other, from which a clause is learned. Which alternative is tried
 //! first matters most: the one that the current order is closer to, which began as a guess at the
 //! order of commits. Where that leads into many conflicts, alternatives that were right before are
 //! tried first, with restarts.
 
-mod analyze;
-mod forget;
 mod heap;
 mod literal;
-mod proof;
 mod propagate;
+mod refutation;
 mod sources;
 
 use isolario_model::{KeyId, Limit};
 
-pub(crate) use literal::{Label, Literal, Variables};
+pub(crate) use literal::{Label, Variables};
 
 use super::limits::Limits;
 use super::order::{Chosen, Order};
 use super::problem::{Alternative, Arc, Precedes, Problem};
 use super::undecided::{Undecided, undecided};
 use crate::Phase;
-use forget::Schedule;
+use crate::clauses::{Clauses, Conflict, Literal};
 use heap::Heap;
-use proof::Proof;
+use refutation::Ground;
 
-pub(crate) use proof::Refutation;
+pub(crate) use refutation::Refutation;
 
 /// After so many conflicts, the order no longer says which alternative is tried first.
 const TRUST_ORDER_FOR: u64 = 5_000;
 /// Conflicts of the shortest run between restarts.
 const RUN: u64 = 128;
+/// Conflicts before clauses are forgotten for the first time, and by how many more each later pause is longer.
+const FIRST_PAUSE: u64 = 2_000;
+const LONGER_BY: u64 = 300;
 /// How often the clock is looked at, in decisions and conflicts.
 const LOOK_EVERY: u64 = 16;
 /// How often it is counted what memory is in use.
@@ -49,45 +50,41 @@ pub(crate) enum SearchEnd {
     Stopped(Limit),
 }
 
-/// A variable's state.
-#[derive(Clone, Copy)]
-struct State {
-    /// Which literal holds, if one does.
-    value: Option<Literal>,
-    /// The decision it depends on.
-    level: u32,
-    /// The lemma it follows from; none for decisions.
-    reason: Option<u32>,
-    /// The alternative to try first.
-    phase: Literal,
+/// When learned clauses are forgotten next, in conflicts.
+struct Schedule {
+    next: u64,
+    pause: u64,
 }
 
-struct Lemma {
-    literals: Vec<Literal>,
-    step: u32,
-    /// How many decisions it ties together.
-    span: u32,
+impl Default for Schedule {
+    fn default() -> Self {
+        Schedule { next: FIRST_PAUSE, pause: FIRST_PAUSE }
+    }
+}
+
+impl Schedule {
+    /// Whether it is time. Each pause is longer than the last, so that more and more is kept, and
+    /// every search comes to an end.
+    fn is_due(&mut self, conflicts: u64) -> bool {
+        let is_due = conflicts >= self.next;
+        if is_due {
+            self.pause += LONGER_BY;
+            self.next = conflicts + self.pause;
+        }
+        is_due
+    }
 }
 
 pub(crate) struct Search<'p, 'g> {
     problem: &'p Problem,
     pub(crate) order: Order<'g>,
     pub(crate) variables: Variables,
-    states: Vec<State>,
+    clauses: Clauses<Ground>,
     heap: Heap,
-    /// The literals that hold, in the order in which they were set.
-    trail: Vec<Literal>,
-    /// Where each decision is on the trail, and how many edges there were before it.
-    levels: Vec<(usize, usize)>,
-    /// How much of the trail has been followed up.
-    followed: usize,
-    lemmas: Vec<Lemma>,
-    /// Per literal, the lemmas that watch for it to be false.
-    watches: Vec<Vec<u32>>,
-    proof: Proof,
+    /// How many edges there were before each decision.
+    edges: Vec<usize>,
     schedule: Schedule,
     pub(crate) conflicts: u64,
-    seen: Vec<bool>,
     is_dirty: Vec<bool>,
     /// Per candidate, whether it is known that the read did not see it; empty if nothing is known.
     gone: &'p [bool],
@@ -101,17 +98,11 @@ impl<'p, 'g> Search<'p, 'g> {
             problem,
             order,
             variables: Variables::default(),
-            states: Vec::new(),
+            clauses: Clauses::default(),
             heap: Heap::new(),
-            trail: Vec::new(),
-            levels: Vec::new(),
-            followed: 0,
-            lemmas: Vec::new(),
-            watches: Vec::new(),
-            proof: Proof::default(),
+            edges: Vec::new(),
             schedule: Schedule::default(),
             conflicts: 0,
-            seen: Vec::new(),
             is_dirty: vec![false; problem.versions.key_count()],
             gone: &[],
             open_keys: Vec::new(),
@@ -125,7 +116,7 @@ impl<'p, 'g> Search<'p, 'g> {
 
     /// How many choices are variables, and how many of them are not settled.
     pub(crate) fn progress(&self) -> (usize, usize) {
-        (self.variables.len(), self.variables.len() - self.trail.len())
+        (self.clauses.len(), self.clauses.free_count())
     }
 
     /// Searches, with at most so many conflicts.
@@ -144,8 +135,8 @@ impl<'p, 'g> Search<'p, 'g> {
             if let Some(conflict) = self.follow_up() {
                 self.conflicts += 1;
                 left = left.saturating_sub(1);
-                match self.resolve(conflict) {
-                    Some(_) if self.proof.is_lost() => {
+                match self.resolve(&conflict) {
+                    Some(_) if self.clauses.is_proof_lost() => {
                         return SearchEnd::Stopped(Limit::Argument(limits.proof()));
                     }
                     Some(refutation) => return SearchEnd::Refutation(refutation),
@@ -156,7 +147,7 @@ impl<'p, 'g> Search<'p, 'g> {
                 }
             }
             if self.schedule.is_due(self.conflicts) {
-                self.forget(limits.proof());
+                self.clauses.forget(limits.proof());
             }
             if left == 0 {
                 run += 1;
@@ -211,10 +202,8 @@ impl<'p, 'g> Search<'p, 'g> {
     }
 
     fn add_variable(&mut self, phase: Literal) {
-        self.states.push(State { value: None, level: 0, reason: None, phase });
+        self.clauses.add_variable(phase);
         self.heap.add();
-        self.watches.extend([Vec::new(), Vec::new()]);
-        self.seen.push(false);
     }
 
     /// The keys that transactions access which moved.
@@ -235,13 +224,13 @@ impl<'p, 'g> Search<'p, 'g> {
     /// Sets a variable that has no value yet. False if there is none.
     fn decide(&mut self) -> bool {
         while let Some(var) = self.heap.pop() {
-            if self.states[var as usize].value.is_none() {
+            if self.clauses.is_free(var as usize) {
                 let literal = self.preferred(var);
                 if literal.var() != var as usize {
                     self.heap.insert(var);
                 }
-                self.levels.push((self.trail.len(), self.order.len()));
-                self.set(literal, None);
+                self.edges.push(self.order.len());
+                self.clauses.decide(literal);
                 return true;
             }
         }
@@ -250,7 +239,7 @@ impl<'p, 'g> Search<'p, 'g> {
 
     /// The alternative that the current order is closer to: that whose edges lead back least.
     fn preferred(&self, var: u32) -> Literal {
-        let phase = self.states[var as usize].phase;
+        let phase = self.clauses.phase(var as usize);
         let trusts_order = self.conflicts <= TRUST_ORDER_FOR;
         match self.variables.siblings(self.problem, var) {
             Some(siblings) => self.preferred_of(siblings, var, phase, trusts_order),
@@ -267,10 +256,10 @@ impl<'p, 'g> Search<'p, 'g> {
         phase: Literal,
         trusts_order: bool,
     ) -> Literal {
-        if siblings.clone().any(|literal| self.is_true(literal)) {
-            return Literal(2 * var + 1);
+        if siblings.clone().any(|literal| self.clauses.is_true(literal)) {
+            return !Literal::of(var);
         }
-        let free = siblings.filter(|literal| trusts_order && !self.is_false(*literal));
+        let free = siblings.filter(|literal| trusts_order && !self.clauses.is_false(*literal));
         let source = |literal: &Literal| self.variables.source(*literal);
         let distance = |literal: &Literal| source(literal).map(|source| self.distance(source));
         free.min_by_key(distance).unwrap_or(phase)
@@ -292,46 +281,31 @@ impl<'p, 'g> Search<'p, 'g> {
         edges.map(|(from, to)| rank(from).saturating_sub(rank(to))).max().unwrap_or(0)
     }
 
-    fn set(&mut self, literal: Literal, reason: Option<u32>) {
-        let state = &mut self.states[literal.var()];
-        state.value = Some(literal);
-        state.level = self.levels.len() as u32;
-        state.reason = reason;
-        state.phase = literal;
-        self.trail.push(literal);
+    /// Learns from a conflict and goes back to where that says something new. If the conflict
+    /// depends on no decision, returns what shows that.
+    fn resolve(&mut self, conflict: &Conflict) -> Option<Refutation<Chosen>> {
+        let Some(lesson) = self.clauses.learn(conflict) else {
+            return Some(self.refutation(conflict));
+        };
+        lesson.involved.iter().for_each(|var| self.heap.bump(*var));
+        self.heap.decay();
+        self.back_to(lesson.level);
+        self.clauses.keep(lesson);
+        None
     }
 
     /// Takes back all decisions after the first few.
     fn back_to(&mut self, level: usize) {
-        let Some((trail, edges)) = self.levels.get(level).copied() else { return };
-        for literal in self.trail.drain(trail..) {
-            self.states[literal.var()].value = None;
-            self.heap.insert(literal.var() as u32);
-        }
+        let Some(edges) = self.edges.get(level).copied() else { return };
+        self.clauses.back_to(level, |literal| self.heap.insert(literal.var() as u32));
         self.order.truncate(edges);
-        self.levels.truncate(level);
-        self.followed = trail;
-    }
-
-    #[inline]
-    fn is_true(&self, literal: Literal) -> bool {
-        self.states[literal.var()].value == Some(literal)
-    }
-
-    #[inline]
-    fn is_false(&self, literal: Literal) -> bool {
-        self.states[literal.var()].value == Some(!literal)
+        self.edges.truncate(level);
     }
 
     /// What the search takes, and what it works on.
     fn bytes(&self) -> u64 {
-        let literals: usize = self.lemmas.iter().map(|lemma| lemma.literals.capacity()).sum();
-        let lemmas = self.lemmas.capacity() * size_of::<Lemma>() + literals * size_of::<Literal>();
-        // A lemma is watched twice, in lists that may be half empty.
-        let watches = self.watches.capacity() * size_of::<Vec<u32>>() + self.lemmas.len() * 16;
         // A variable also has its places in the heap, on the trail and in the table of choices.
-        let variables = self.states.capacity() * (size_of::<State>() + 72);
-        let own = lemmas + watches + variables + self.proof.bytes() + self.order.bytes();
+        let own = self.clauses.bytes() + self.clauses.len() * 72 + self.order.bytes();
         own as u64 + self.problem.bytes()
     }
 }

@@ -1,23 +1,17 @@
-//! What follows from the literals that hold: edges, and lemmas with one literal left.
+//! What follows from the literals that hold: edges, and clauses with one literal left.
 
-use super::proof::Inference;
-use super::{Label, Literal, Search};
+use super::refutation::Ground;
+use super::{Label, Search};
+use crate::clauses::{Conflict, Literal};
 use crate::strong::problem::{Alternative, Arc, Precedes};
 use crate::strong::sources::Candidate;
-
-/// A lemma none of whose literals holds.
-pub(super) struct Conflict {
-    pub(super) literals: Vec<Literal>,
-    pub(super) step: u32,
-}
 
 impl Search<'_, '_> {
     /// Follows up all literals that were set.
     pub(super) fn follow_up(&mut self) -> Option<Conflict> {
-        while let Some(literal) = self.trail.get(self.followed).copied() {
-            self.followed += 1;
-            if let Some(conflict) = self.add_edges(literal).or_else(|| self.visit_watches(literal))
-            {
+        while let Some(literal) = self.clauses.next_set() {
+            let conflict = self.add_edges(literal);
+            if let Some(conflict) = conflict.or_else(|| self.clauses.visit_watches(literal)) {
                 return Some(conflict);
             }
         }
@@ -45,7 +39,7 @@ impl Search<'_, '_> {
         let problem = self.problem;
         for candidate in problem.sources.of_version(precedes.first) {
             let source = self.variables.of_candidate(*candidate);
-            if let Some(source) = source.filter(|source| self.is_true(*source))
+            if let Some(source) = source.filter(|source| self.clauses.is_true(*source))
                 && let Some(arc) = problem.joint_arc(*candidate, precedes)
                 && let Some(conflict) = self.insert(arc, Label::both(literal, source))
             {
@@ -60,7 +54,7 @@ impl Search<'_, '_> {
         let version = self.problem.sources.version(candidate)?;
         for at in 0..self.variables.before(version).len() {
             let order = self.variables.before(version)[at];
-            if self.is_true(order)
+            if self.clauses.is_true(order)
                 && let Some(precedes) = self.variables.precedes(order)
                 && let Some(arc) = self.problem.joint_arc(candidate, precedes)
                 && let Some(conflict) = self.insert(arc, Label::both(literal, order))
@@ -98,50 +92,6 @@ impl Search<'_, '_> {
             cycle.iter().flat_map(|(_, label)| label.literals()).map(|literal| !literal).collect();
         literals.sort_unstable();
         literals.dedup();
-        let step = self.proof.add(Inference::Cycle(cycle.into()));
-        Conflict { literals, step }
-    }
-
-    /// Looks at the lemmas that hoped for the opposite of a literal.
-    fn visit_watches(&mut self, literal: Literal) -> Option<Conflict> {
-        let lost = !literal;
-        let mut watching = std::mem::take(&mut self.watches[lost.index()]);
-        let (mut at, mut conflict) = (0, None);
-        while at < watching.len() && conflict.is_none() {
-            let number = watching[at];
-            if self.find_other(number, lost) {
-                watching.swap_remove(at);
-                continue;
-            }
-            at += 1;
-            let first = self.lemmas[number as usize].literals[0];
-            if self.is_false(first) {
-                let lemma = &self.lemmas[number as usize];
-                conflict = Some(Conflict { literals: lemma.literals.clone(), step: lemma.step });
-            } else if !self.is_true(first) {
-                self.set(first, Some(number));
-            }
-        }
-        self.watches[lost.index()].append(&mut watching);
-        conflict
-    }
-
-    /// Makes a lemma watch for another literal than one that was lost. False if it has no other to
-    /// hope for than its first, or if that holds.
-    fn find_other(&mut self, number: u32, lost: Literal) -> bool {
-        let mut literals = std::mem::take(&mut self.lemmas[number as usize].literals);
-        if literals[0] == lost {
-            literals.swap(0, 1);
-        }
-        let other = match self.is_true(literals[0]) {
-            true => None,
-            false => (2..literals.len()).find(|at| !self.is_false(literals[*at])),
-        };
-        if let Some(at) = other {
-            literals.swap(1, at);
-            self.watches[literals[1].index()].push(number);
-        }
-        self.lemmas[number as usize].literals = literals;
-        other.is_some()
+        self.clauses.conflict(literals, Ground::Cycle(cycle.into()))
     }
 }

@@ -2,8 +2,9 @@
 
 use isolario_model::{KeyId, TxnId};
 
-use super::proof::Inference;
-use super::{Lemma, Literal, Search};
+use super::Search;
+use super::refutation::Ground;
+use crate::clauses::Literal;
 use crate::strong::sources::{Candidate, OpenRead};
 use crate::strong::undecided::Taken;
 
@@ -15,7 +16,7 @@ impl Search<'_, '_> {
             return Taken::NotAsked;
         }
         let Some(mut literals) = self.variables.sources_of(read) else { return Taken::Nothing };
-        let taken = literals.find(|literal| self.is_true(*literal));
+        let taken = literals.find(|literal| self.clauses.is_true(*literal));
         match taken.and_then(|literal| self.variables.source(literal)) {
             Some(candidate) => Taken::Candidate(candidate),
             None => Taken::Nothing,
@@ -30,7 +31,7 @@ impl Search<'_, '_> {
 
     /// The same by its number.
     pub(super) fn is_there(&self, number: u32) -> bool {
-        self.variables.of_there(number).is_some_and(|literal| self.is_true(literal))
+        self.variables.of_there(number).is_some_and(|literal| self.clauses.is_true(literal))
     }
 
     /// Makes the candidates of a read variables, of which one must be taken if the reader is there. The
@@ -47,11 +48,11 @@ impl Search<'_, '_> {
         literals.iter().for_each(|literal| self.add_variable(*literal));
         let taken = literals.clone();
         literals.extend(if_there.map(|number| !self.there(number)));
-        self.add_lemma(literals, Some(read));
+        self.add_clause(literals, Some(read));
         for (candidate, literal) in left.into_iter().zip(taken) {
             if let Some(number) = sources.writer_if_there(candidate) {
                 let there = self.there(number);
-                self.add_lemma(vec![!literal, there], None);
+                self.add_clause(vec![!literal, there], None);
             }
         }
         if let Err(at) = self.open_keys.binary_search(&key) {
@@ -72,28 +73,14 @@ impl Search<'_, '_> {
         literal
     }
 
-    /// Adds a lemma of what is asked, perhaps of a read. All literals but one may be false by now: then what was decided
+    /// Adds a clause of what is asked, perhaps of a read. All literals but one may be false by now: then what was decided
     /// is taken back, so that the last one follows from nothing but what is certain.
-    fn add_lemma(&mut self, mut literals: Vec<Literal>, read: Option<u32>) {
-        let is_free = |search: &Self, l: &Literal| search.states[l.var()].value.is_none();
-        if literals.iter().filter(|literal| is_free(self, literal)).count() < 2 {
+    fn add_clause(&mut self, literals: Vec<Literal>, read: Option<u32>) {
+        let is_free = |literal: &&Literal| self.clauses.is_free(literal.var());
+        if literals.iter().filter(is_free).count() < 2 {
             self.back_to(0);
         }
-        literals.sort_by_key(|literal| !is_free(self, literal));
-        let step = self.proof.add(Inference::Choice { read });
-        let number = self.lemmas.len() as u32;
-        if let [first, second, ..] = literals[..] {
-            self.watches[first.index()].push(number);
-            self.watches[second.index()].push(number);
-        }
-        let follows = literals.first().copied().filter(|first| {
-            let others = &literals[1..];
-            is_free(self, first) && others.iter().all(|literal| self.is_false(*literal))
-        });
-        self.lemmas.push(Lemma { literals, step, span: 0 });
-        if let Some(literal) = follows {
-            self.set(literal, Some(number));
-        }
+        self.clauses.add(literals, Ground::Choice { read });
     }
 
     /// The keys to look at whatever moved: what is taken for their reads may have changed.
