@@ -10,6 +10,7 @@
 use std::ops::Range;
 
 use isolario_model::{History, TxnId};
+use rayon::prelude::*;
 
 /// Transactions per block: few enough to stay in a second-level cache, enough for a task.
 const TXNS: usize = 1 << 12;
@@ -65,6 +66,24 @@ fn side_by_side(
         let start_of = |block: usize| session.start + session.len() * block / count;
         start_of(block)..start_of(block + 1)
     })
+}
+
+/// Visits the transactions of each block in turn, and returns what is found, by block. Each thread has a state of
+/// its own.
+pub(crate) fn gather<S, T: Send>(
+    blocks: &[Block],
+    state: impl Fn() -> S + Sync + Send,
+    visit: impl Fn(&mut S, TxnId, &mut Vec<T>) + Sync + Send,
+) -> Vec<Vec<T>> {
+    let of_block = |state: &mut S, block: &Block| {
+        let mut found = Vec::new();
+        block
+            .iter()
+            .flat_map(Clone::clone)
+            .for_each(|txn| visit(state, TxnId::at(txn), &mut found));
+        found
+    };
+    blocks.par_iter().map_init(state, of_block).collect()
 }
 
 /// Cuts a column of all operations into the pieces of blocks.

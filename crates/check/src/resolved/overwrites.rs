@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use isolario_model::{History, KeyId, OpId, TxnId};
+use isolario_model::{Edge, History, KeyId, OpId, Reason, TxnId, VersionOrder};
 use rayon::prelude::*;
 
 use super::accesses::{Access, Accesses, LastWrites, writes};
@@ -12,6 +12,8 @@ use super::blind_writes::{Loaders, NONE, has_misfit, nobody};
 use super::{Reads, Resolved, Source};
 use crate::blocks::{self, Block};
 use crate::graph::Order;
+use crate::order::{Demand, Rule};
+use crate::plan::Conclusion;
 
 /// The initial version of the read's key.
 const INITIAL: u32 = u32::MAX - 1;
@@ -176,60 +178,47 @@ impl<'h> Overwrites<'h> {
         (txn != NONE).then_some(TxnId(txn))
     }
 
-    /// The anti-dependencies, each reader before whoever overwrote what it read.
-    pub(crate) fn anti_dependencies(&self) -> Vec<Vec<(TxnId, TxnId)>> {
-        self.anti_dependencies_that(|_, _| true)
-    }
-
-    /// The anti-dependencies that an order denies.
-    pub(crate) fn denied_by(&self, order: &Order) -> Vec<(u32, u32)> {
-        let place = |txn: TxnId| order.places()[txn.index()];
-        let denied = self.anti_dependencies_that(|reader, writer| place(reader) >= place(writer));
-        denied.concat().into_iter().map(|(reader, writer)| (reader.0, writer.0)).collect()
-    }
-
-    /// Those anti-dependencies that are wanted, by block.
-    pub(crate) fn anti_dependencies_that(
+    /// The anti-dependencies that are wanted: each reader before the transaction that overwrote what it read.
+    pub(crate) fn anti_dependencies(
         &self,
-        is_wanted: impl Fn(TxnId, TxnId) -> bool + Sync + Send,
-    ) -> Vec<Vec<(TxnId, TxnId)>> {
-        let of_block = |block: &Block| {
-            let mut edges = Vec::new();
-            for reader in block.iter().flat_map(Clone::clone).map(TxnId::at) {
-                for op in self.history.op_range(reader) {
-                    let version = version(self.seen[op], self.history.op_keys()[op]);
-                    if let Some(writer) = version.and_then(|version| self.replacer(version))
-                        && writer != reader
-                        && is_wanted(reader, writer)
-                    {
-                        edges.push((reader, writer));
-                    }
+        is_wanted: impl Fn(Demand) -> bool + Sync + Send,
+    ) -> Vec<Demand> {
+        let visit = |(): &mut (), reader, edges: &mut Vec<Demand>| {
+            for op in self.history.op_range(reader) {
+                let version = version(self.seen[op], self.history.op_keys()[op]);
+                if let Some(writer) = version.and_then(|version| self.replacer(version))
+                    && writer != reader
+                    && is_wanted((reader.0, writer.0))
+                {
+                    edges.push((reader.0, writer.0));
                 }
             }
-            edges
         };
-        self.blocks.par_iter().map(of_block).collect()
+        blocks::gather(&self.blocks, || (), visit).concat()
     }
 
-    /// The version that an operation read from elsewhere, and who wrote it.
-    pub(crate) fn version_read(&self, op: OpId) -> Option<(Replaced, TxnId)> {
+    /// The version that an operation read from elsewhere.
+    fn version_read(&self, op: OpId) -> Option<Replaced> {
         let Source::Txn(writer) = self.reads().source(op) else { return None };
         let key = self.history.op_keys()[op.index()];
-        Some((version(self.word(writer, key), key)?, writer))
+        version(self.word(writer, key), key)
     }
 
-    /// A read of `reader` whose version `writer` overwrote.
-    pub(crate) fn missed_read(&self, reader: TxnId, writer: TxnId) -> Option<OpId> {
-        self.history.txn_ops(reader).find(|op| {
-            let version = self.version_read(*op).map(|(version, _)| version);
-            version.and_then(|version| self.replacer(version)) == Some(writer)
-        })
-    }
-
-    /// The read by which a transaction saw a version.
-    pub(crate) fn read_of(&self, txn: TxnId, version: Replaced) -> Option<OpId> {
-        let sees = |op: &OpId| self.version_read(*op).is_some_and(|(read, _)| read == version);
-        self.history.txn_ops(txn).find(sees)
+    /// The anti-dependency of a read on a transaction that overwrote the version after a read of its own.
+    pub(crate) fn missed(
+        &self,
+        read: OpId,
+        version: Replaced,
+        (to, own_read): (TxnId, Option<OpId>),
+    ) -> Edge {
+        let (from, key) = (self.history.op_txn(read), self.history.op_keys()[read.index()]);
+        let (writer, known) = match (version, own_read) {
+            (Replaced::Written(write), Some(read)) => {
+                (self.history.op_txn(write), VersionOrder::ReadModifyWrite { read })
+            }
+            _ => (TxnId::INIT, VersionOrder::Initial),
+        };
+        Edge { from, to, reason: Reason::AntiDependency { key, read, writer, known } }
     }
 
     /// Whether some version was overwritten by several transactions that had all read it.
@@ -255,7 +244,7 @@ impl<'h> Overwrites<'h> {
         let mut found = Vec::new();
         for txn in self.history.txns().filter(|txn| self.reads().is_kept(*txn)) {
             for op in self.history.txn_ops(txn) {
-                if let Some((version, _)) = self.version_read(op)
+                if let Some(version) = self.version_read(op)
                     && versions.binary_search(&version).is_ok()
                     && counts(txn, op)
                 {
@@ -272,6 +261,30 @@ impl<'h> Overwrites<'h> {
     fn writes_after(&self, txn: TxnId, read: OpId) -> bool {
         let key = self.history.op_keys()[read.index()];
         self.last_writes.of(txn, key).is_some_and(|write| write > read)
+    }
+}
+
+/// Anti-dependencies: each reader before the transaction that overwrote what it read.
+impl Rule for Overwrites<'_> {
+    fn denied(&self, order: &Order) -> Result<Vec<Demand>, Conclusion> {
+        Ok(self.anti_dependencies(|demand| order.denies(demand)))
+    }
+
+    fn among(&self, order: &Order, denied: &[Demand]) -> Option<Vec<Demand>> {
+        let within = order.within(denied);
+        let is_within =
+            |(reader, writer): Demand| within[reader as usize] && within[writer as usize];
+        Some(self.anti_dependencies(is_within))
+    }
+
+    fn explain(&self, reader: TxnId, writer: TxnId) -> Option<Edge> {
+        let missed = |op: OpId| {
+            let version = self.version_read(op)?;
+            (self.replacer(version) == Some(writer)).then_some((op, version))
+        };
+        let (read, version) = self.history.txn_ops(reader).find_map(missed)?;
+        let sees = |op: &OpId| self.version_read(*op) == Some(version);
+        Some(self.missed(read, version, (writer, self.history.txn_ops(writer).find(sees))))
     }
 }
 

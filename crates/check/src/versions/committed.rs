@@ -14,8 +14,7 @@ const LEVEL: Level = Level::StrongAdyaReadCommitted;
 /// Decides it for a history with these wrong reads.
 pub(crate) fn check(resolved: &Resolved<'_>, mut anomalies: Vec<Anomaly>) -> Conclusion {
     let dependencies = &resolved.dependencies;
-    let shown =
-        dependencies.reads.version_order.iter().map(|edge| (edge.before, edge.after)).collect();
+    let shown = dependencies.reads.demands().collect();
     let inferred = Inferred::new(dependencies.history.txn_count(), &[shown]);
     let graph = Saturated { dependencies, inferred: &inferred };
     let order = resolved.order_of(&graph, &resolved.guess.commits, true);

@@ -7,12 +7,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use isolario_model::{Anomaly, AnomalyKind, Inapplicable, Level, TxnId, VisibilityRule};
+use isolario_model::{Anomaly, AnomalyKind, Inapplicable, Level, VisibilityRule};
 
 use super::KnownVersions;
 use crate::CheckOptions;
 use crate::cycles::{cycles, with_lost_updates};
 use crate::graph::{InEdges, Moments};
+use crate::order::Demand;
 use crate::plan::Conclusion;
 use crate::resolved::{Dependencies, Inferred, Resolved, Saturated, TailRule, VersionOrders};
 
@@ -28,7 +29,7 @@ pub(crate) struct Ordered<'h> {
 
 /// What the rule for tails makes of the orders: for the levels that a serial order does not settle.
 pub(super) struct Led {
-    pub(super) overwrites: Vec<(TxnId, TxnId)>,
+    pub(super) overwrites: Vec<Demand>,
     /// Session order, reads and overwrites, beyond what `dependencies` has.
     pub(super) depending: Inferred,
 }

@@ -13,17 +13,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, Level, OpId, Reason, TxnId, VersionOrder,
-};
+use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Level, TxnId};
 
 use super::KnownVersions;
 use crate::cycles::{Explain, cycles, real_time, with_lost_updates};
-use crate::graph::{Moments, Order, Split};
+use crate::graph::{Moments, Split};
+use crate::order::{Patience, Rule};
 use crate::plan::Conclusion;
-use crate::resolved::{
-    Dependencies, Inferred, Overwrites, Replaced, Replacement, Resolved, Saturated,
-};
+use crate::resolved::{Dependencies, Inferred, Overwrites, Replacement, Resolved};
 
 /// A history in which every write follows a read of its key.
 pub(crate) struct ReadModifyWrites<'h> {
@@ -76,23 +73,9 @@ impl<'h> ReadModifyWrites<'h> {
     /// anti-dependencies, between transactions that ran at about the same time. Then no graph of
     /// all of them has to be built.
     fn find_serial_order(&self) -> Option<Vec<u32>> {
-        let depending = self.resolved.order.as_ref().filter(|_| !self.overwrites.diverge())?;
-        let mut order = Order::new(depending.clone());
-        let denied = self.overwrites.denied_by(&order);
-        if denied.is_empty() {
-            return Some(order.into_nodes());
-        }
-        let mut is_mended = vec![false; depending.len()];
-        for stretch in order.stretches(&denied) {
-            order.nodes()[stretch].iter().for_each(|txn| is_mended[*txn as usize] = true);
-        }
-        let within =
-            |reader: TxnId, writer: TxnId| is_mended[reader.index()] && is_mended[writer.index()];
-        let edges = self.overwrites.anti_dependencies_that(within);
-        let inferred = Inferred::new(depending.len(), &edges);
-        let graph = Saturated { dependencies: self.dependencies(), inferred: &inferred };
-        order.mend(&graph, &denied)?;
-        Some(order.into_nodes())
+        let guess = self.resolved.order.clone().filter(|_| !self.overwrites.diverge())?;
+        let found = self.dependencies().order(guess, &[&self.overwrites], Patience::ENDLESS);
+        found.ok()?.order()
     }
 
     /// One lost update per version that several transactions overwrote: the first two of them.
@@ -102,33 +85,13 @@ impl<'h> ReadModifyWrites<'h> {
         let of_one_version = replacements.chunk_by(|one, next| one.version == next.version);
         let pairs = of_one_version.filter_map(|several| Some((several.first()?, several.get(1)?)));
         let lost_update = |(one, other): (&Replacement, &Replacement)| {
-            let edge = |reader: &Replacement, writer: &Replacement| {
-                self.replaced(reader.txn, reader.read, writer.txn, writer.version, writer.read)
+            let edge = |from: &Replacement, to: &Replacement| {
+                self.overwrites.missed(from.read, to.version, (to.txn, Some(to.read)))
             };
             let edges = vec![edge(one, other), edge(other, one)];
             Anomaly::new(AnomalyKind::LostUpdate, Evidence::Cycle { edges })
         };
         pairs.map(lost_update).collect()
-    }
-
-    /// The anti-dependency from a reader of a version to a transaction that replaced it after its own read.
-    fn replaced(
-        &self,
-        from: TxnId,
-        read: OpId,
-        to: TxnId,
-        version: Replaced,
-        replacing: impl Into<Option<OpId>>,
-    ) -> Edge {
-        let history = self.dependencies().history;
-        let key = history.op_keys()[read.index()];
-        let (writer, known) = match (version, replacing.into()) {
-            (Replaced::Written(write), Some(read)) => {
-                (history.op_txn(write), VersionOrder::ReadModifyWrite { read })
-            }
-            _ => (TxnId::INIT, VersionOrder::Initial),
-        };
-        Edge { from, to, reason: Reason::AntiDependency { key, read, writer, known } }
     }
 }
 
@@ -138,10 +101,7 @@ impl Explain for ReadModifyWrites<'_> {
     }
 
     fn anti_dependency(&self, reader: TxnId, writer: TxnId) -> Option<Edge> {
-        let read = self.overwrites.missed_read(reader, writer)?;
-        let (version, _) = self.overwrites.version_read(read)?;
-        let replacing = self.overwrites.read_of(writer, version);
-        Some(self.replaced(reader, read, writer, version, replacing))
+        self.overwrites.explain(reader, writer)
     }
 
     fn by_clock(&self, from: TxnId, to: TxnId) -> Option<Edge> {
@@ -161,7 +121,7 @@ impl<'h> KnownVersions<'h> for ReadModifyWrites<'h> {
     fn inferred(&self) -> Arc<Inferred> {
         let inferred = self.anti_dependencies.get_or_init(|| {
             let txns = self.dependencies().history.txn_count();
-            Arc::new(Inferred::new(txns, &self.overwrites.anti_dependencies()))
+            Arc::new(Inferred::new(txns, &[self.overwrites.anti_dependencies(|_| true)]))
         });
         Arc::clone(inferred)
     }

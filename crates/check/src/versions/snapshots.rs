@@ -48,7 +48,10 @@ impl Ordered<'_> {
     fn with_tails(&self, order: &[u32], overtaken: &Inferred, in_time: bool) -> Option<Vec<u32>> {
         let places = places(order);
         let mut edges = self.led().overwrites.clone();
-        self.order_tails(|txn| places[commit_of(txn.0) as usize], |_, pair| edges.push(pair));
+        self.order_tails(
+            |txn| places[commit_of(txn.0) as usize],
+            |_, (before, after)| edges.push((before.0, after.0)),
+        );
         let txns = self.dependencies().history.txn_count();
         let inferred = Inferred::new(txns, &[edges]);
         let waits = Saturated { dependencies: self.dependencies(), inferred: &inferred };

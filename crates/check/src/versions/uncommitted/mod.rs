@@ -96,7 +96,7 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
     }
 
     fn inferred(&self) -> Inferred {
-        let pairs = self.overwrites.iter().map(|o| (o.before, o.after)).collect();
+        let pairs = self.overwrites.iter().map(|o| (o.before.0, o.after.0)).collect();
         Inferred::new(self.history().txn_count(), &[pairs])
     }
 
