@@ -29,11 +29,16 @@ pub(crate) fn blocks(history: &History) -> Vec<Block> {
     let (txns, sessions) = (history.txn_count(), history.session_count());
     let count = txns.div_ceil(TXNS);
     if sessions * count * LEAST_PER_SESSION > txns {
-        let piece = |block: usize| block * TXNS..((block + 1) * TXNS).min(txns);
-        return (0..count).map(|block| vec![piece(block)]).collect();
+        return consecutive(history, TXNS);
     }
     let sessions = session_ranges(history);
     (0..count).map(|block| side_by_side(&sessions, block, count).collect()).collect()
+}
+
+/// Blocks of this many consecutive transactions.
+pub(crate) fn consecutive(history: &History, txns: usize) -> Vec<Block> {
+    let all = history.txn_count();
+    (0..all).step_by(txns).map(|start| vec![start..(start + txns).min(all)]).collect()
 }
 
 /// Groups of so many sessions, each with all its transactions, blocks of them one after the other.

@@ -18,13 +18,13 @@ pub(crate) type Demand = (u32, u32);
 
 /// What a level demands of an order. Each call is about all transactions, and rules go through these in
 /// [blocks](crate::blocks).
-pub(crate) trait Rule<D = Demand> {
+pub(crate) trait OrderRule<D = Demand> {
     /// The demands that an order denies. An error ends the search: [`Conclusion::Pass`] where it would take
     /// too long to find out.
     fn denied(&self, order: &Order) -> Result<Vec<D>, Conclusion>;
 
     /// The demands that an order denies since these nodes were moved, if it gave what was denied before; none
-    /// if [`Rule::among`] lists all.
+    /// if [`OrderRule::among`] lists all.
     fn denied_since(&self, _order: &Order, _moved: &[Moved]) -> Result<Vec<D>, Conclusion> {
         Ok(Vec::new())
     }
@@ -76,7 +76,7 @@ impl<G> OrderOrCycle<G> {
 /// or the graph that has a cycle.
 pub(crate) fn find<D: Clone, G>(
     guess: Vec<u32>,
-    rules: &[&dyn Rule<D>],
+    rules: &[&dyn OrderRule<D>],
     patience: Patience,
     mut repair: impl FnMut(&mut Order, &[Vec<D>], &[D]) -> Result<Vec<Moved>, G>,
 ) -> Result<OrderOrCycle<G>, Conclusion> {
@@ -100,7 +100,7 @@ pub(crate) fn find<D: Clone, G>(
         if denied.len() > patience.denied {
             break;
         }
-        let demands = |(rule, known): (&&dyn Rule<D>, &Vec<D>)| {
+        let demands = |(rule, known): (&&dyn OrderRule<D>, &Vec<D>)| {
             rule.among(&order, &denied).unwrap_or_else(|| known.clone())
         };
         let demanded: Vec<Vec<D>> = rules.iter().zip(&known).map(demands).collect();

@@ -7,7 +7,7 @@ use isolario_model::{Edge, History, OpId, OpKind, Outcome, Reason, TxnId};
 use super::{Inferred, Reads, Saturated, Source, writes};
 use crate::blocks;
 use crate::graph::{InEdges, Order};
-use crate::order::{self, Demand, OrderOrCycle, Patience, Rule};
+use crate::order::{self, Demand, OrderOrCycle, OrderRule, Patience};
 use crate::plan::Conclusion;
 
 /// Where a transaction has no predecessor in its session.
@@ -73,7 +73,7 @@ impl<'a> Dependencies<'a> {
     pub(crate) fn order(
         &self,
         guess: Vec<u32>,
-        rules: &[&dyn Rule],
+        rules: &[&dyn OrderRule],
         patience: Patience,
     ) -> Result<OrderOrCycle<Inferred>, Conclusion> {
         order::find(guess, rules, patience, |order, demanded, denied| {
@@ -137,7 +137,7 @@ impl<'a> Dependencies<'a> {
     }
 }
 
-impl Rule for Dependencies<'_> {
+impl OrderRule for Dependencies<'_> {
     fn denied(&self, order: &Order) -> Result<Vec<Demand>, Conclusion> {
         let (blocks, places) = (blocks::blocks(self.history), order.places());
         let denied = blocks::gather(

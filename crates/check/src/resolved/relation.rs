@@ -38,6 +38,8 @@ impl InEdges for Inferred {
     }
 }
 
+impl Moments for Inferred {}
+
 /// Session order ∪ write-read ∪ inferred, over the nodes of the inferred edges.
 pub(crate) struct Saturated<'a> {
     pub(crate) dependencies: &'a Dependencies<'a>,

@@ -4,12 +4,11 @@ use isolario_model::{
     Anomaly, AnomalyKind, Edge, Evidence, History, KeyAssumption, KeyId, OpId, Reason, StatedOrder,
     TxnId, VersionOrder,
 };
-use rayon::prelude::*;
 
 use super::{Dependencies, Reads, writes};
 use crate::blocks;
 use crate::graph::{Order, Rows};
-use crate::order::{Demand, Rule};
+use crate::order::{Demand, OrderRule};
 use crate::plan::Conclusion;
 
 /// A version: a position in the list of all versions, those of a key together.
@@ -117,7 +116,7 @@ impl VersionEdge {
 }
 
 /// The order of versions that is shown, stated or assumed.
-impl Rule for Reads {
+impl OrderRule for Reads {
     fn denied(&self, order: &Order) -> Result<Vec<Demand>, Conclusion> {
         if self.version_order.iter().any(|edge| edge.after.is_init()) {
             return Err(Conclusion::Pass);
@@ -369,7 +368,7 @@ impl Written {
 fn written(dependencies: &Dependencies<'_>, others: &[TxnId]) -> Vec<Vec<(KeyId, TxnId)>> {
     let history = dependencies.history;
     let counts = |txn: TxnId| dependencies.reads.is_kept(txn) || others.binary_search(&txn).is_ok();
-    by_tasks(history, |txn, found| {
+    let visit = |(): &mut (), txn, found: &mut Vec<(KeyId, TxnId)>| {
         if !counts(txn) {
             return;
         }
@@ -388,20 +387,9 @@ fn written(dependencies: &Dependencies<'_>, others: &[TxnId]) -> Vec<Vec<(KeyId,
             }
         }
         found.truncate(kept);
-    })
+    };
+    blocks::gather(&blocks::consecutive(history, TXNS_PER_TASK), || (), visit)
 }
 
 /// Transactions per task.
 const TXNS_PER_TASK: usize = 1 << 13;
-
-/// What is found out about each transaction, in their order: one part per task.
-fn by_tasks<T: Send>(history: &History, find: impl Fn(TxnId, &mut Vec<T>) + Sync) -> Vec<Vec<T>> {
-    let tasks = history.txn_count().div_ceil(TXNS_PER_TASK);
-    let task = |task: usize| {
-        let mut found = Vec::new();
-        let end = ((task + 1) * TXNS_PER_TASK).min(history.txn_count());
-        (task * TXNS_PER_TASK..end).for_each(|txn| find(TxnId::at(txn), &mut found));
-        found
-    };
-    (0..tasks).into_par_iter().map(task).collect()
-}

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use isolario_model::{Anomaly, Edge, KeyId, Level, Limit, Reason, TxnId, VersionOrder};
 
-use super::{KnownVersions, Ordered};
+use super::Ordered;
 use crate::cycles::{self, Explain};
 use crate::graph::{
     BUDGET, InEdges, Rows, Search, Subgraph, components, leading_back, places, shortest_cycle,

@@ -11,7 +11,7 @@ use super::recheck::recheck;
 use super::{read_atomic, read_committed, recent};
 use crate::blocks::{self, Block};
 use crate::graph::{Moved, Order};
-use crate::order::{Demand, Rule};
+use crate::order::{Demand, OrderRule};
 use crate::plan::Conclusion;
 use crate::resolved::{Dependencies, WriteSets, filter_bit};
 
@@ -37,7 +37,7 @@ pub(crate) struct Examined<'a> {
     pub(crate) order: &'a Order,
 }
 
-impl Rule for WriterRule<'_> {
+impl OrderRule for WriterRule<'_> {
     fn denied(&self, order: &Order) -> Result<Vec<Demand>, Conclusion> {
         let examined = Examined { rule: *self, order };
         possible(match self.level {
