@@ -38,7 +38,11 @@ pub(crate) fn blocks(history: &History) -> Vec<Block> {
 /// Blocks of this many consecutive transactions.
 pub(crate) fn consecutive(history: &History, txns: usize) -> Vec<Block> {
     let all = history.txn_count();
-    (0..all).step_by(txns).map(|start| vec![start..(start + txns).min(all)]).collect()
+    let block = |start: usize| {
+        let piece = start..(start + txns).min(all);
+        vec![piece]
+    };
+    (0..all).step_by(txns).map(block).collect()
 }
 
 /// Groups of so many sessions, each with all its transactions, blocks of them one after the other.
