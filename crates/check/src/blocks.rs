@@ -10,6 +10,7 @@
 use std::ops::Range;
 
 use isolario_model::{History, TxnId};
+use rayon::prelude::*;
 
 /// Transactions per block: few enough to stay in a second-level cache, enough for a task.
 const TXNS: usize = 1 << 12;
@@ -28,11 +29,20 @@ pub(crate) fn blocks(history: &History) -> Vec<Block> {
     let (txns, sessions) = (history.txn_count(), history.session_count());
     let count = txns.div_ceil(TXNS);
     if sessions * count * LEAST_PER_SESSION > txns {
-        let piece = |block: usize| block * TXNS..((block + 1) * TXNS).min(txns);
-        return (0..count).map(|block| vec![piece(block)]).collect();
+        return consecutive(history, TXNS);
     }
     let sessions = session_ranges(history);
     (0..count).map(|block| side_by_side(&sessions, block, count).collect()).collect()
+}
+
+/// Blocks of this many consecutive transactions.
+pub(crate) fn consecutive(history: &History, txns: usize) -> Vec<Block> {
+    let all = history.txn_count();
+    let block = |start: usize| {
+        let piece = start..(start + txns).min(all);
+        vec![piece]
+    };
+    (0..all).step_by(txns).map(block).collect()
 }
 
 /// Groups of so many sessions, each with all its transactions, blocks of them one after the other.
@@ -65,6 +75,24 @@ fn side_by_side(
         let start_of = |block: usize| session.start + session.len() * block / count;
         start_of(block)..start_of(block + 1)
     })
+}
+
+/// Visits the transactions of each block in turn, and returns what is found, by block. Each thread has a state of
+/// its own.
+pub(crate) fn gather<S, T: Send>(
+    blocks: &[Block],
+    state: impl Fn() -> S + Sync + Send,
+    visit: impl Fn(&mut S, TxnId, &mut Vec<T>) + Sync + Send,
+) -> Vec<Vec<T>> {
+    let of_block = |state: &mut S, block: &Block| {
+        let mut found = Vec::new();
+        block
+            .iter()
+            .flat_map(Clone::clone)
+            .for_each(|txn| visit(state, TxnId::at(txn), &mut found));
+        found
+    };
+    blocks.par_iter().map_init(state, of_block).collect()
 }
 
 /// Cuts a column of all operations into the pieces of blocks.

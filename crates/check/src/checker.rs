@@ -14,7 +14,7 @@ use crate::findings;
 use crate::plan::Conclusion;
 use crate::resolved::{MetRows, RESOLVED, Resolved, first_outside};
 use crate::serial::{self, Serial};
-use crate::versions::{Ordered, ReadModifyWrites};
+use crate::versions::Ordered;
 use crate::weak::Weak;
 
 /// A history that can be asked about levels and anomalies.
@@ -54,7 +54,6 @@ pub struct Checker<'h> {
 pub(crate) struct Engines<'h> {
     pub(crate) resolved: Arc<Resolved<'h>>,
     pub(crate) weak: Weak<'h>,
-    replaced: OnceLock<Option<ReadModifyWrites<'h>>>,
     ordered: OnceLock<Ordered<'h>>,
     /// The witness of a level stronger than the weak ones, if one was searched for and found.
     pub(crate) stronger: OnceLock<Option<Witness>>,
@@ -64,17 +63,11 @@ impl<'h> Engines<'h> {
     fn new(resolved: Resolved<'h>) -> Self {
         let resolved = Arc::new(resolved);
         let weak = Weak::new(Arc::clone(&resolved));
-        let (replaced, ordered, stronger) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Engines { resolved, weak, replaced, ordered, stronger }
+        Engines { resolved, weak, ordered: OnceLock::new(), stronger: OnceLock::new() }
     }
 
     pub(crate) fn ordered(&self, options: &CheckOptions) -> &Ordered<'h> {
-        self.ordered.get_or_init(|| Ordered::new(Arc::clone(&self.resolved), options))
-    }
-
-    pub(crate) fn replaced(&self) -> Option<&ReadModifyWrites<'h>> {
-        let new = || ReadModifyWrites::new(Arc::clone(&self.resolved));
-        self.replaced.get_or_init(new).as_ref()
+        self.ordered.get_or_init(|| Ordered::new(&self.resolved, options))
     }
 
     /// One read of a list by each transaction of unknown outcome that has one and from which another

@@ -32,6 +32,7 @@ mod follow;
 mod graph;
 mod lin;
 mod minimal;
+mod order;
 mod plan;
 mod predicates;
 mod progress;

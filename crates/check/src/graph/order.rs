@@ -45,6 +45,12 @@ impl Order {
         &self.places
     }
 
+    /// Whether a node does not come before another.
+    #[inline]
+    pub(crate) fn denies(&self, (before, after): (u32, u32)) -> bool {
+        self.places[before as usize] >= self.places[after as usize]
+    }
+
     /// Makes the order topological, and tells what was moved; none if there is a cycle, and then
     /// some order is left. `contradicted` are all edges of the graph, as (before, after), that the
     /// order denies.
@@ -71,6 +77,15 @@ impl Order {
             }
         }
         Some(moved.into_iter().collect::<Option<Vec<_>>>()?.concat())
+    }
+
+    /// Per node, whether it is in one of the stretches that these edges span.
+    pub(crate) fn within(&self, contradicted: &[(u32, u32)]) -> Vec<bool> {
+        let mut within = vec![false; self.nodes.len()];
+        for stretch in self.stretches(contradicted) {
+            self.nodes[stretch].iter().for_each(|node| within[*node as usize] = true);
+        }
+        within
     }
 
     /// The stretches of the order that these edges span, in order and apart from each other. They

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Attempt, Findings, Inapplicable, KeyId, Level, LevelNodes, Limit,
-    OpFamily, OpKind, PromisedOrder, TxnId, Witness,
+    AnomalyKind, Attempt, Findings, Inapplicable, KeyId, Level, LevelNodes, Limit, OpFamily,
+    OpKind, PromisedOrder, TxnId, Witness,
 };
 
 use super::{Conclusion, HistoryView};
@@ -15,7 +15,7 @@ use crate::checker::Engines;
 use crate::minimal::minimal;
 use crate::resolved::{Resolved, first_outside};
 use crate::strong::Steps;
-use crate::versions::{self, ReadModifyWrites, Uncommitted};
+use crate::versions::Uncommitted;
 use crate::weak::Weak;
 use crate::weak::chosen::OpenLevel;
 use crate::{CheckOptions, Checker, lin, replay, strong};
@@ -89,7 +89,7 @@ impl<'h> Checker<'h> {
                 Level::ReadUncommitted | Level::StrongReadUncommitted => {
                     Uncommitted::new(&engines.resolved, options).check(level)
                 }
-                Level::StrongAdyaReadCommitted => self.strong_committed(engines),
+                Level::StrongAdyaReadCommitted => self.sure_of_rows(weak.check(level)),
                 _ => self.by_versions(engines, level),
             },
             Attempt::Segments if self.is_open_order(level) && !self.may_choose(engines) => {
@@ -185,10 +185,7 @@ impl<'h> Checker<'h> {
         let Some(open) = choices.open.as_ref().filter(|_| can_choose) else {
             return reason.into();
         };
-        let check = |resolved: &Arc<Resolved<'h>>| match level {
-            Level::StrongAdyaReadCommitted => versions::check_committed(resolved, Vec::new()),
-            _ => Weak::new(Arc::clone(resolved)).check(level),
-        };
+        let check = |resolved: &Arc<Resolved<'h>>| Weak::new(Arc::clone(resolved)).check(level);
         let stronger = |time| match level {
             Level::StrongAdyaReadCommitted => None,
             _ => self.stronger(engines, time),
@@ -214,23 +211,10 @@ impl<'h> Checker<'h> {
         engines.stronger.get_or_init(search).clone()
     }
 
-    fn strong_committed(&self, engines: &Engines<'h>) -> Conclusion {
-        let reads = &engines.resolved.dependencies.reads;
-        let mut wrong = reads.anomalies.clone();
-        if self.options.session_order {
-            wrong.extend_from_slice(&reads.from_later);
-        }
-        wrong.extend_from_slice(engines.weak.wrong_versions());
-        let conclusion = versions::check_committed(&engines.resolved, wrong);
-        if conclusion.holds() && reads.choices.refusal.is_some() {
-            return Conclusion::Open;
-        }
-        self.sure_of_rows(conclusion)
-    }
-
     /// Wrong reads refute a strong level whatever the rest.
     fn wrong_by_reads(&self, engines: &Engines<'h>, level: Level) -> Conclusion {
-        let by_versions = self.is_over_versions(level);
+        let ordered = engines.ordered(&self.options);
+        let by_versions = ordered.is_over_versions(level);
         let mut anomalies = engines.weak.wrong_reads();
         if !anomalies.is_empty() || !by_versions || !self.is_serial(engines) {
             anomalies.extend_from_slice(engines.weak.base_cycles());
@@ -238,11 +222,15 @@ impl<'h> Checker<'h> {
         if anomalies.is_empty() {
             return Conclusion::Pass;
         }
-        anomalies.extend(if by_versions {
-            engines.ordered(&self.options).lost(level)
-        } else {
-            self.lost_updates(engines, level)
-        });
+        let mut lost = ordered.lost(level);
+        // Where a delete may lie between the two, they wrote different rows.
+        if !by_versions && self.may_come_back(level) {
+            lost.retain(|anomaly| {
+                let key = anomaly.evidence.edges().iter().find_map(|edge| edge.reason.key());
+                key.is_some_and(|key| !self.is_deleted(key))
+            });
+        }
+        anomalies.extend(lost);
         Conclusion::refuted(anomalies)
     }
 
@@ -260,7 +248,8 @@ impl<'h> Checker<'h> {
                 Conclusion::Pass
             };
         }
-        let by_versions = self.is_over_versions(level);
+        let ordered = engines.ordered(&self.options);
+        let by_versions = ordered.is_over_versions(level);
         if let Some(reason) = &engines.resolved.dependencies.reads.choices.refusal {
             return if !by_versions && self.may_choose(engines) {
                 Conclusion::Pass
@@ -268,18 +257,8 @@ impl<'h> Checker<'h> {
                 reason.clone().into()
             };
         }
-        if by_versions {
-            return self.in_fewer_words(level, engines.ordered(&self.options).check(level));
-        }
-        match engines.replaced() {
-            Some(replaced) if !self.options.asks_for_orders() => replaced.check(level),
-            _ => Conclusion::Pass,
-        }
-    }
-
-    /// Whether a level of the history is decided over an order of versions that is known or asked for.
-    fn is_over_versions(&self, level: Level) -> bool {
-        level.needs().version_order || self.has_lists()
+        let conclusion = ordered.check(level);
+        if by_versions { self.in_fewer_words(level, conclusion) } else { conclusion }
     }
 
     /// Whether it is open which rows the versions of a key belong to, or which of them were matched.
@@ -315,21 +294,6 @@ impl<'h> Checker<'h> {
 
     fn has_lists(&self) -> bool {
         first_outside(self.history, REGISTERS).is_some()
-    }
-
-    /// The lost updates beyond wrong reads: what two transactions overwrote is lost whatever else
-    /// they saw. Not where a delete may lie between the two: then they wrote different rows.
-    fn lost_updates(&self, engines: &Engines<'h>, level: Level) -> Vec<Anomaly> {
-        let is_forbidden = AnomalyKind::LostUpdate.forbidden_at(level);
-        let replaced = engines.replaced().filter(|_| is_forbidden);
-        let mut lost = replaced.map(ReadModifyWrites::lost_updates).unwrap_or_default();
-        if self.may_come_back(level) {
-            lost.retain(|anomaly| {
-                let key = anomaly.evidence.edges().iter().find_map(|edge| edge.reason.key());
-                key.is_some_and(|key| !self.is_deleted(key))
-            });
-        }
-        lost
     }
 
     /// Whether a key names a row that a transaction leaves deleted.

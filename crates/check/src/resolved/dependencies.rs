@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use isolario_model::{Edge, History, OpId, OpKind, Outcome, Reason, TxnId};
-use rayon::prelude::*;
 
-use super::{Reads, Source, VersionEdge, writes};
-use crate::blocks::{self, Block};
+use super::{Inferred, Reads, Saturated, Source, writes};
+use crate::blocks;
 use crate::graph::{InEdges, Order};
+use crate::order::{self, Demand, OrderOrCycle, OrderRule, Patience};
+use crate::plan::Conclusion;
 
 /// Where a transaction has no predecessor in its session.
 const NONE: u32 = u32::MAX;
@@ -67,24 +68,19 @@ impl<'a> Dependencies<'a> {
         });
     }
 
-    /// The dependencies that an order denies, as (before, after).
-    pub(crate) fn denied_by(&self, order: &Order) -> Vec<(u32, u32)> {
-        let places = order.places();
-        let denied_in = |block: &Block| {
-            let mut denied = Vec::new();
-            for txn in block.iter().flat_map(Clone::clone).map(TxnId::at) {
-                if self.reads.is_kept(txn) {
-                    let place = places[txn.index()];
-                    self.for_each_before(txn, |before| {
-                        if places[before as usize] >= place {
-                            denied.push((before, txn.0));
-                        }
-                    });
-                }
-            }
-            denied
-        };
-        blocks::blocks(self.history).par_iter().flat_map_iter(denied_in).collect()
+    /// An order that gives what some rules demand beyond session order and reads, which the guess gives already;
+    /// or else the graph in which there is none.
+    pub(crate) fn order(
+        &self,
+        guess: Vec<u32>,
+        rules: &[&dyn OrderRule],
+        patience: Patience,
+    ) -> Result<OrderOrCycle<Inferred>, Conclusion> {
+        order::find(guess, rules, patience, |order, demanded, denied| {
+            let inferred = Inferred::new(self.node_count(), demanded);
+            let graph = Saturated { dependencies: self, inferred: &inferred };
+            order.mend(&graph, denied).ok_or(inferred)
+        })
     }
 
     /// The first read of `reader` from `writer`.
@@ -120,10 +116,9 @@ impl<'a> Dependencies<'a> {
         Some(self.read_edge(from, to, self.first_read_from(to, from)?))
     }
 
-    /// The same, or the edge of an order of versions that is shown or stated.
+    /// As [`Dependencies::edge`], or the edge of an order of versions that is shown or stated.
     pub(crate) fn plain_edge(&self, from: TxnId, to: TxnId) -> Option<Edge> {
-        let of_versions = || self.reads.order_of(from, to).next().map(VersionEdge::edge);
-        self.edge(from, to).or_else(of_versions)
+        self.edge(from, to).or_else(|| self.reads.explain(from, to))
     }
 
     /// The edge that a read of `to` from `from` makes.
@@ -139,6 +134,31 @@ impl<'a> Dependencies<'a> {
             && before < after
             && self.history.session_of(before) == self.history.session_of(after)
             && self.history.outcome(before) == Outcome::Committed
+    }
+}
+
+impl OrderRule for Dependencies<'_> {
+    fn denied(&self, order: &Order) -> Result<Vec<Demand>, Conclusion> {
+        let (blocks, places) = (blocks::blocks(self.history), order.places());
+        let denied = blocks::gather(
+            &blocks,
+            || (),
+            |(), txn, denied| {
+                if self.reads.is_kept(txn) {
+                    let place = places[txn.index()];
+                    self.for_each_before(txn, |before| {
+                        if places[before as usize] >= place {
+                            denied.push((before, txn.0));
+                        }
+                    });
+                }
+            },
+        );
+        Ok(denied.concat())
+    }
+
+    fn explain(&self, from: TxnId, to: TxnId) -> Option<Edge> {
+        self.edge(from, to)
     }
 }
 

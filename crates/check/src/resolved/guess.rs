@@ -9,7 +9,8 @@ use isolario_model::{History, TxnId};
 use rayon::prelude::*;
 
 use super::Dependencies;
-use crate::graph::{InEdges, places};
+use crate::graph::Order;
+use crate::order::OrderRule;
 
 /// What a guess goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,10 @@ pub(crate) struct Guess {
 /// Stamps and times may both be there, and either may be misleading: the one that fewer reads and
 /// sessions contradict is taken.
 pub(crate) fn commit_order(dependencies: &Dependencies<'_>) -> Guess {
-    let contradicted = |guess: &Guess| contradictions(dependencies, &guess.commits);
+    let contradicted = |guess: &Guess| {
+        let denied = dependencies.denied(&Order::new(guess.commits.clone()));
+        denied.map_or(0, |denied| denied.len())
+    };
     match clues(dependencies.history) {
         (guess, None) => guess,
         (stamps, Some(times)) if contradicted(&times) < contradicted(&stamps) => times,
@@ -93,16 +97,6 @@ fn by_places(history: &History) -> Vec<u32> {
         history.sessions().flat_map(side_by_side).collect()
     };
     sorted(&keys)
-}
-
-/// How many dependencies lead back in an order.
-fn contradictions(dependencies: &Dependencies<'_>, order: &[u32]) -> usize {
-    let places = places(order);
-    let leads_back = |txn: u32| {
-        let place = places[txn as usize];
-        dependencies.predecessors(txn).filter(|from| places[*from as usize] > place).count()
-    };
-    (0..order.len() as u32).map(leads_back).sum()
 }
 
 /// The numbers from 0 on, in the order of their keys. Of a guess, 32 bits of a key are enough: the

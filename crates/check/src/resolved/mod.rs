@@ -14,7 +14,6 @@
 //! of which knows another.
 
 mod accesses;
-mod blind_writes;
 mod choices;
 mod contents;
 mod dependencies;
@@ -37,7 +36,7 @@ pub(crate) use contents::{InitialContent, InitialContents};
 pub(crate) use dependencies::Dependencies;
 pub(crate) use guaranteed::{cyclic_versions, guaranteed};
 pub(crate) use guess::{Clue, Guess, commit_order as guess_order, suggested as suggested_order};
-pub(crate) use overwrites::{Overwrites, Replaced, Replacement};
+pub(crate) use overwrites::Overwrites;
 pub(crate) use reads::lists;
 pub(crate) use reads::{Reads, Source};
 pub(crate) use relation::{Inferred, Saturated};
@@ -47,9 +46,9 @@ pub(crate) use write_sets::{KeySet, WriteSets, filter_bit};
 
 use crate::CheckOptions;
 use crate::graph::{
-    InEdges, InTime, Moments, Order, RealTime, agrees, commit_of, precedes, start_of,
-    topological_order,
+    InEdges, InTime, Moments, RealTime, agrees, commit_of, precedes, start_of, topological_order,
 };
+use crate::order::{self, OrderRule, Patience};
 
 /// Versions that the problems of several levels are about.
 pub(crate) type SharedVersions = Arc<Versions>;
@@ -205,10 +204,11 @@ impl<'h> Resolved<'h> {
 
 /// A topological order of the dependencies, if there is one.
 fn first_order(dependencies: &Dependencies<'_>, guess: &[u32]) -> Option<Vec<u32>> {
-    let mut order = Order::new(guess.to_vec());
-    let denied = dependencies.denied_by(&order);
-    order.mend(dependencies, &denied)?;
-    Some(order.into_nodes())
+    let rules: &[&dyn OrderRule] = &[dependencies];
+    let found = order::find(guess.to_vec(), rules, Patience::ENDLESS, |order, _, denied| {
+        order.mend(dependencies, denied).ok_or(())
+    });
+    found.ok()?.order()
 }
 
 /// The operations that can be resolved.

@@ -4,32 +4,27 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use isolario_model::{History, KeyId, OpId, TxnId};
+use isolario_model::{Edge, History, KeyId, OpId, Reason, TxnId, VersionOrder};
 use rayon::prelude::*;
 
 use super::accesses::{Access, Accesses, LastWrites, writes};
-use super::blind_writes::{Loaders, NONE, has_misfit, nobody};
-use super::{Reads, Resolved, Source};
+use super::{Dependencies, Reads, Resolved, Source};
 use crate::blocks::{self, Block};
 use crate::graph::Order;
+use crate::order::{Demand, OrderRule};
+use crate::plan::Conclusion;
+
+/// No version, no operation, and no transaction.
+const NONE: u32 = u32::MAX;
 
 /// The initial version of the read's key.
 const INITIAL: u32 = u32::MAX - 1;
 
 /// A version of a key: the last write of it by its transaction, or the initial one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Replaced {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Replaced {
     Initial(KeyId),
     Written(OpId),
-}
-
-/// A transaction that overwrote a version which it had read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Replacement {
-    pub(crate) version: Replaced,
-    pub(crate) txn: TxnId,
-    /// Its read of the version.
-    pub(crate) read: OpId,
 }
 
 /// The version order of a read-modify-write history.
@@ -44,8 +39,8 @@ pub(crate) struct Overwrites<'h> {
     blocks: Vec<Block>,
     /// Per operation, the word of the version that it read from elsewhere.
     seen: Vec<u32>,
-    /// Versions that had been overwritten already.
-    diverging: Vec<Replaced>,
+    /// Whether some version was overwritten by several transactions that had all read it.
+    diverge: bool,
 }
 
 /// What was found in a block, beside the versions seen.
@@ -53,8 +48,8 @@ pub(crate) struct Overwrites<'h> {
 struct Found {
     /// The first write of each key that a transaction had not read.
     blind: Vec<OpId>,
-    /// Versions that had been overwritten already.
-    diverging: Vec<Replaced>,
+    /// Whether a version had been overwritten already.
+    diverge: bool,
 }
 
 impl<'h> Overwrites<'h> {
@@ -62,35 +57,30 @@ impl<'h> Overwrites<'h> {
     pub(crate) fn new(resolved: Arc<Resolved<'h>>) -> Option<Self> {
         let history = resolved.dependencies.history;
         let blocks = blocks::blocks(history);
-        let loaders = Loaders::new(&resolved.dependencies);
-        if loaders.are_likely_misfits(&blocks) && !loaders.fit(&blocks) {
+        // Where blind writes are common, the first block has two of one key as a rule. To find these is far
+        // less than to find out who overwrote what.
+        let first = blocks.first().map(|block| blind_writes(&resolved.dependencies, block));
+        if has_misfit(history, first.as_slice(), |_| false) {
             return None;
         }
-        Overwrites::thorough(resolved)
-    }
-
-    /// The same without a quick look at blind writes first.
-    pub(super) fn thorough(resolved: Arc<Resolved<'h>>) -> Option<Self> {
-        let history = resolved.dependencies.history;
         let mut overwrites = Overwrites {
             history,
             resolved,
             last_writes: LastWrites::new(history),
             of_written: nobody(history.op_count()),
             of_initial: nobody(history.key_count()),
-            blocks: blocks::blocks(history),
+            blocks,
             seen: Vec::new(),
-            diverging: Vec::new(),
+            diverge: false,
         };
         let mut seen = vec![0u32; history.op_count()];
         let found: Vec<Found> = blocks::cut(history, &overwrites.blocks, &mut seen)
             .into_par_iter()
             .map_init(Accesses::default, |accesses, block| overwrites.look_up(block, accesses))
             .collect();
-        let blind: Vec<&[OpId]> = found.iter().map(|found| &found.blind[..]).collect();
-        overwrites.admit_loaders(&blind)?;
+        overwrites.admit_loaders(&found)?;
         overwrites.seen = seen;
-        overwrites.diverging = found.into_iter().flat_map(|found| found.diverging).collect();
+        overwrites.diverge = found.iter().any(|found| found.diverge);
         Some(overwrites)
     }
 
@@ -144,7 +134,7 @@ impl<'h> Overwrites<'h> {
         let Some(version) = version(word, key) else { return };
         // The least number wins, whichever thread comes first.
         if self.slot(version).fetch_min(txn.0, Ordering::Relaxed) != NONE {
-            found.diverging.push(version);
+            found.diverge = true;
         }
     }
 
@@ -156,12 +146,12 @@ impl<'h> Overwrites<'h> {
     }
 
     /// Takes the blind writes for the first versions of their keys; none if one does not fit.
-    fn admit_loaders(&self, blind: &[&[OpId]]) -> Option<()> {
+    fn admit_loaders(&self, found: &[Found]) -> Option<()> {
         let is_replaced = |key: KeyId| self.of_initial[key.index()].load(Ordering::Relaxed) != NONE;
-        if has_misfit(self.history, blind, is_replaced) {
+        if has_misfit(self.history, found, is_replaced) {
             return None;
         }
-        for write in blind.iter().copied().flatten() {
+        for write in found.iter().flat_map(|found| &found.blind) {
             let key = self.history.op_keys()[write.index()];
             let loader = self.history.op_txn(*write).0;
             self.of_initial[key.index()].store(loader, Ordering::Relaxed);
@@ -176,103 +166,116 @@ impl<'h> Overwrites<'h> {
         (txn != NONE).then_some(TxnId(txn))
     }
 
-    /// The anti-dependencies, each reader before whoever overwrote what it read.
-    pub(crate) fn anti_dependencies(&self) -> Vec<Vec<(TxnId, TxnId)>> {
-        self.anti_dependencies_that(|_, _| true)
-    }
-
-    /// The anti-dependencies that an order denies.
-    pub(crate) fn denied_by(&self, order: &Order) -> Vec<(u32, u32)> {
-        let place = |txn: TxnId| order.places()[txn.index()];
-        let denied = self.anti_dependencies_that(|reader, writer| place(reader) >= place(writer));
-        denied.concat().into_iter().map(|(reader, writer)| (reader.0, writer.0)).collect()
-    }
-
-    /// Those anti-dependencies that are wanted, by block.
-    pub(crate) fn anti_dependencies_that(
+    /// The anti-dependencies that are wanted: each reader before the transaction that overwrote what it read.
+    pub(crate) fn anti_dependencies(
         &self,
-        is_wanted: impl Fn(TxnId, TxnId) -> bool + Sync + Send,
-    ) -> Vec<Vec<(TxnId, TxnId)>> {
-        let of_block = |block: &Block| {
-            let mut edges = Vec::new();
-            for reader in block.iter().flat_map(Clone::clone).map(TxnId::at) {
-                for op in self.history.op_range(reader) {
-                    let version = version(self.seen[op], self.history.op_keys()[op]);
-                    if let Some(writer) = version.and_then(|version| self.replacer(version))
-                        && writer != reader
-                        && is_wanted(reader, writer)
-                    {
-                        edges.push((reader, writer));
-                    }
+        is_wanted: impl Fn(Demand) -> bool + Sync + Send,
+    ) -> Vec<Demand> {
+        let visit = |(): &mut (), reader, edges: &mut Vec<Demand>| {
+            for op in self.history.op_range(reader) {
+                let version = version(self.seen[op], self.history.op_keys()[op]);
+                if let Some(writer) = version.and_then(|version| self.replacer(version))
+                    && writer != reader
+                    && is_wanted((reader.0, writer.0))
+                {
+                    edges.push((reader.0, writer.0));
                 }
             }
-            edges
         };
-        self.blocks.par_iter().map(of_block).collect()
+        blocks::gather(&self.blocks, || (), visit).concat()
     }
 
-    /// The version that an operation read from elsewhere, and who wrote it.
-    pub(crate) fn version_read(&self, op: OpId) -> Option<(Replaced, TxnId)> {
+    /// The version that an operation read from elsewhere.
+    fn version_read(&self, op: OpId) -> Option<Replaced> {
         let Source::Txn(writer) = self.reads().source(op) else { return None };
         let key = self.history.op_keys()[op.index()];
-        Some((version(self.word(writer, key), key)?, writer))
-    }
-
-    /// A read of `reader` whose version `writer` overwrote.
-    pub(crate) fn missed_read(&self, reader: TxnId, writer: TxnId) -> Option<OpId> {
-        self.history.txn_ops(reader).find(|op| {
-            let version = self.version_read(*op).map(|(version, _)| version);
-            version.and_then(|version| self.replacer(version)) == Some(writer)
-        })
-    }
-
-    /// The read by which a transaction saw a version.
-    pub(crate) fn read_of(&self, txn: TxnId, version: Replaced) -> Option<OpId> {
-        let sees = |op: &OpId| self.version_read(*op).is_some_and(|(read, _)| read == version);
-        self.history.txn_ops(txn).find(sees)
+        version(self.word(writer, key), key)
     }
 
     /// Whether some version was overwritten by several transactions that had all read it.
     pub(crate) fn diverge(&self) -> bool {
-        !self.diverging.is_empty()
+        self.diverge
+    }
+}
+
+/// Anti-dependencies: each reader before the transaction that overwrote what it read.
+impl OrderRule for Overwrites<'_> {
+    fn denied(&self, order: &Order) -> Result<Vec<Demand>, Conclusion> {
+        Ok(self.anti_dependencies(|demand| order.denies(demand)))
     }
 
-    /// All transactions that overwrote a version which another one overwrote, too; by version.
-    pub(crate) fn divergences(&self) -> Vec<Replacement> {
-        self.reads_of_divergences(|txn, read| self.writes_after(txn, read))
+    fn among(&self, order: &Order, denied: &[Demand]) -> Option<Vec<Demand>> {
+        let within = order.within(denied);
+        let is_within =
+            |(reader, writer): Demand| within[reader as usize] && within[writer as usize];
+        Some(self.anti_dependencies(is_within))
     }
 
-    /// How many transactions read a version that several overwrote, summed over these versions.
-    pub(crate) fn readers_of_divergences(&self) -> usize {
-        self.reads_of_divergences(|_, _| true).len()
+    fn explain(&self, reader: TxnId, writer: TxnId) -> Option<Edge> {
+        let missed = |op: OpId| {
+            let version = self.version_read(op)?;
+            (self.replacer(version) == Some(writer)).then_some((op, version))
+        };
+        let (read, version) = self.history.txn_ops(reader).find_map(missed)?;
+        let sees = |op: &OpId| self.version_read(*op) == Some(version);
+        let own_read = self.history.txn_ops(writer).find(sees);
+        let (seen, known) = match (version, own_read) {
+            (Replaced::Written(write), Some(read)) => {
+                (self.history.op_txn(write), VersionOrder::ReadModifyWrite { read })
+            }
+            _ => (TxnId::INIT, VersionOrder::Initial),
+        };
+        let key = self.history.op_keys()[read.index()];
+        let reason = Reason::AntiDependency { key, read, writer: seen, known };
+        Some(Edge { from: reader, to: writer, reason })
     }
+}
 
-    /// Reads of the versions that several transactions overwrote, one per transaction; by version.
-    fn reads_of_divergences(&self, counts: impl Fn(TxnId, OpId) -> bool) -> Vec<Replacement> {
-        let mut versions = self.diverging.clone();
-        versions.sort_unstable();
-        versions.dedup();
-        let mut found = Vec::new();
-        for txn in self.history.txns().filter(|txn| self.reads().is_kept(*txn)) {
-            for op in self.history.txn_ops(txn) {
-                if let Some((version, _)) = self.version_read(op)
-                    && versions.binary_search(&version).is_ok()
-                    && counts(txn, op)
-                {
-                    found.push(Replacement { version, txn, read: op });
+/// The blind writes of a block, and nothing else of it.
+fn blind_writes(dependencies: &Dependencies<'_>, block: &Block) -> Found {
+    let Dependencies { history, reads, .. } = dependencies;
+    let (mut found, mut accesses) = (Found::default(), Accesses::default());
+    for txn in block.iter().flat_map(Clone::clone).map(TxnId::at) {
+        accesses.clear();
+        for op in history.txn_ops(txn).filter(|_| reads.is_kept(txn)) {
+            let key = history.op_keys()[op.index()];
+            if !writes(history.op_kinds()[op.index()]) {
+                if matches!(reads.source(op), Source::Txn(_)) {
+                    accesses.read(key, NONE);
                 }
+            } else if accesses.write(key) == Access::New {
+                found.blind.push(op);
             }
         }
-        found.sort_unstable();
-        found.dedup_by_key(|replacement| (replacement.version, replacement.txn));
-        found
     }
+    found
+}
 
-    /// Whether a transaction writes the key of one of its reads after that read.
-    fn writes_after(&self, txn: TxnId, read: OpId) -> bool {
-        let key = self.history.op_keys()[read.index()];
-        self.last_writes.of(txn, key).is_some_and(|write| write > read)
-    }
+/// Whether a blind write is not the one loader that its key may have. A key may have one if no transaction
+/// overwrote its initial version: all other versions then descend from the loader's, so that it was the
+/// first.
+fn has_misfit(
+    history: &History,
+    found: &[Found],
+    is_replaced: impl Fn(KeyId) -> bool + Sync,
+) -> bool {
+    let key = |write: OpId| history.op_keys()[write.index()];
+    let first = nobody(history.key_count());
+    let first_of = |write: OpId| &first[key(write).index()];
+    found.par_iter().for_each(|found| {
+        for write in &found.blind {
+            first_of(*write).fetch_min(write.0, Ordering::Relaxed);
+        }
+    });
+    let is_misfit = |write: &OpId| {
+        first_of(*write).load(Ordering::Relaxed) != write.0 || is_replaced(key(*write))
+    };
+    found.par_iter().any(|found| found.blind.iter().any(is_misfit))
+}
+
+/// An array of `count` empty slots.
+fn nobody(count: usize) -> Vec<AtomicU32> {
+    (0..count).into_par_iter().map(|_| AtomicU32::new(NONE)).collect()
 }
 
 fn version(word: u32, key: KeyId) -> Option<Replaced> {

@@ -4,6 +4,7 @@ use isolario_model::{Edge, TxnId};
 
 use super::Dependencies;
 use crate::graph::{InEdges, Moments, Rows};
+use crate::order::Demand;
 
 /// The inferred edges, and those that lists show, by the transaction they lead into. Reasons are
 /// not kept: they are inferred again for the few edges that are reported. There may be nodes beyond
@@ -16,12 +17,13 @@ pub(crate) struct Inferred {
 
 impl Inferred {
     /// Gathers edges (before, after), in any order.
-    pub(crate) fn new(txns: usize, chunks: &[Vec<(TxnId, TxnId)>]) -> Self {
+    pub(crate) fn new(nodes: usize, chunks: &[Vec<Demand>]) -> Self {
+        let is_before_init = |(_, after): &&Demand| TxnId(*after).is_init();
         let edges = || chunks.iter().flatten();
-        let before_init = edges().any(|(_, after)| after.is_init());
-        let between = edges().filter(|(_, after)| !after.is_init());
-        let into = between.map(|(before, after)| (after.0, before.0));
-        Inferred { edges: Rows::group(txns, into), before_init }
+        let before_init = edges().any(|edge| is_before_init(&edge));
+        let between = edges().filter(|edge| !is_before_init(edge));
+        let into = between.map(|(before, after)| (*after, *before));
+        Inferred { edges: Rows::group(nodes, into), before_init }
     }
 }
 
@@ -35,6 +37,8 @@ impl InEdges for Inferred {
         self.edges.next_in(node, cursor)
     }
 }
+
+impl Moments for Inferred {}
 
 /// Session order ∪ write-read ∪ inferred, over the nodes of the inferred edges.
 pub(crate) struct Saturated<'a> {

@@ -11,12 +11,13 @@
 //! tail. Anybody before it would have overwritten what it had read, and would be overwritten by it in
 //! turn.
 
-use isolario_model::{KeyId, OpKind, TxnId};
+use isolario_model::{KeyId, OpKind};
 use rayon::prelude::*;
 
 use super::versions::Reader;
 use super::{Dependencies, SharedVersions, Version, Versions};
 use crate::graph::Rows;
+use crate::order::Demand;
 
 /// Per key, its versions in order.
 pub(crate) struct VersionOrders {
@@ -200,8 +201,8 @@ impl VersionOrders {
     }
 
     /// The overwrites: who wrote a version before who wrote the next one, and before all of a tail.
-    pub(crate) fn overwrites(&self, rule: TailRule) -> Vec<(TxnId, TxnId)> {
-        let writer = |version: Version| self.versions.writer(version);
+    pub(crate) fn overwrites(&self, rule: TailRule) -> Vec<Demand> {
+        let writer = |version: Version| self.versions.writer(version).0;
         let mut edges = Vec::with_capacity(self.sorted.len());
         for key in self.keys() {
             let (known, tail) = self.of(key, rule);
@@ -215,14 +216,11 @@ impl VersionOrders {
     }
 
     /// The anti-dependencies: who read a version before who wrote the next one, or any of a tail.
-    pub(crate) fn anti_dependencies(
-        &self,
-        rule: TailRule,
-    ) -> impl Iterator<Item = (TxnId, TxnId)> + '_ {
+    pub(crate) fn anti_dependencies(&self, rule: TailRule) -> impl Iterator<Item = Demand> + '_ {
         self.keys().flat_map(move |key| {
             self.overwritten(key, rule).flat_map(move |(readers, next)| {
                 let pairs = readers.iter().flat_map(move |reader| {
-                    next.iter().map(move |next| (reader.txn, self.versions.writer(*next)))
+                    next.iter().map(move |next| (reader.txn.0, self.versions.writer(*next).0))
                 });
                 pairs.filter(|(reader, writer)| reader != writer)
             })
@@ -240,35 +238,34 @@ impl VersionOrders {
         &self,
         rule: TailRule,
         first: u32,
-    ) -> (Vec<(TxnId, TxnId)>, u32) {
+    ) -> (Vec<Demand>, u32) {
         self.bundled(rule, first, BUNDLED)
     }
 
-    fn bundled(&self, rule: TailRule, first: u32, many: usize) -> (Vec<(TxnId, TxnId)>, u32) {
+    fn bundled(&self, rule: TailRule, first: u32, many: usize) -> (Vec<Demand>, u32) {
         let (mut edges, mut node) = (Vec::new(), first);
         for key in self.keys() {
             for (readers, next) in self.overwritten(key, rule) {
-                let writers = next.iter().map(|next| self.versions.writer(*next));
+                let writers = next.iter().map(|next| self.versions.writer(*next).0);
+                let read_by = readers.iter().map(|reader| reader.txn.0);
                 if readers.len() * next.len() <= many * (readers.len() + next.len()) {
-                    for reader in readers {
-                        let others = writers.clone().filter(|writer| *writer != reader.txn);
-                        edges.extend(others.map(|writer| (reader.txn, writer)));
+                    for reader in read_by {
+                        let others = writers.clone().filter(|writer| *writer != reader);
+                        edges.extend(others.map(|writer| (reader, writer)));
                     }
                     continue;
                 }
-                let bundle = TxnId(node);
+                let bundle = node;
                 node += 1;
-                let mut of_tail: Vec<TxnId> = writers.collect();
+                let mut of_tail: Vec<u32> = writers.collect();
                 of_tail.sort_unstable();
-                let is_of_tail = |txn: TxnId| of_tail.binary_search(&txn).is_ok();
-                let mut both: Vec<TxnId> = readers.iter().map(|reader| reader.txn).collect();
-                both.retain(|txn| is_of_tail(*txn));
+                let is_of_tail = |txn: u32| of_tail.binary_search(&txn).is_ok();
+                let mut both: Vec<u32> = read_by.clone().filter(|txn| is_of_tail(*txn)).collect();
                 both.sort_unstable();
                 let only_write = of_tail.iter().filter(|txn| both.binary_search(txn).is_err());
                 edges.extend(only_write.map(|writer| (bundle, *writer)));
-                edges.extend(readers.iter().map(|reader| (reader.txn, bundle)));
-                let only_read = readers.iter().map(|reader| reader.txn);
-                let only_read = only_read.filter(|txn| !is_of_tail(*txn));
+                edges.extend(read_by.clone().map(|reader| (reader, bundle)));
+                let only_read = read_by.filter(|txn| !is_of_tail(*txn));
                 edges.extend(only_read.zip(both.first().copied().into_iter().cycle()));
                 let next = both.iter().cycle().skip(1);
                 let around = both.iter().zip(next).filter(|(one, other)| one != other);
@@ -360,9 +357,9 @@ mod tests {
     use crate::resolved::Reads;
 
     /// Which of the first nodes lead to which of them.
-    fn closure(nodes: usize, edges: &[(TxnId, TxnId)], first: usize) -> Vec<Vec<bool>> {
+    fn closure(nodes: usize, edges: &[Demand], first: usize) -> Vec<Vec<bool>> {
         let mut leads = vec![vec![false; nodes]; nodes];
-        edges.iter().for_each(|(from, to)| leads[from.index()][to.index()] = true);
+        edges.iter().for_each(|(from, to)| leads[*from as usize][*to as usize] = true);
         for via in 0..nodes {
             for from in 0..nodes {
                 for to in 0..nodes {

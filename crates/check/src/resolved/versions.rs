@@ -4,11 +4,12 @@ use isolario_model::{
     Anomaly, AnomalyKind, Edge, Evidence, History, KeyAssumption, KeyId, OpId, Reason, StatedOrder,
     TxnId, VersionOrder,
 };
-use rayon::prelude::*;
 
-use super::{Dependencies, writes};
-use crate::blocks::{self, Block};
-use crate::graph::Rows;
+use super::{Dependencies, Reads, writes};
+use crate::blocks;
+use crate::graph::{Order, Rows};
+use crate::order::{Demand, OrderRule};
+use crate::plan::Conclusion;
 
 /// A version: a position in the list of all versions, those of a key together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,6 +115,31 @@ impl VersionEdge {
     }
 }
 
+/// The order of versions that is shown, stated or assumed.
+impl OrderRule for Reads {
+    fn denied(&self, order: &Order) -> Result<Vec<Demand>, Conclusion> {
+        if self.version_order.iter().any(|edge| edge.after.is_init()) {
+            return Err(Conclusion::Pass);
+        }
+        Ok(self.demands().filter(|demand| order.denies(*demand)).collect())
+    }
+
+    fn among(&self, _order: &Order, _denied: &[Demand]) -> Option<Vec<Demand>> {
+        Some(self.demands().collect())
+    }
+
+    fn explain(&self, from: TxnId, to: TxnId) -> Option<Edge> {
+        self.order_of(from, to).next().map(VersionEdge::edge)
+    }
+}
+
+impl Reads {
+    /// The order of versions that is shown, stated or assumed, as an order of transactions.
+    pub(crate) fn demands(&self) -> impl Iterator<Item = Demand> {
+        self.version_order.iter().map(|edge| (edge.before.0, edge.after.0))
+    }
+}
+
 /// Per key its versions, one per kept transaction that wrote the key, and per version its readers,
 /// all by transaction.
 pub(crate) struct Versions {
@@ -214,25 +240,23 @@ impl Versions {
         written: &Written,
     ) -> Vec<Vec<(u32, Reader)>> {
         let Dependencies { history, reads, .. } = dependencies;
-        let of_block = |block: &Block| {
-            let mut found: Vec<(u32, Reader)> = Vec::new();
-            let kept = block.iter().flat_map(Clone::clone).map(TxnId::at);
-            for txn in kept.filter(|txn| reads.is_kept(*txn)) {
-                let begin = found.len();
-                reads.for_each_writer(history.op_range(txn), |read, writer| {
-                    let key = history.op_keys()[read];
-                    let group = match written.version(key, writer) {
-                        Some(version) => version.0,
-                        None => self.len() as u32 + key.0,
-                    };
-                    if found[begin..].iter().all(|(other, _)| *other != group) {
-                        found.push((group, Reader { txn, read: OpId::at(read) }));
-                    }
-                });
+        let visit = |(): &mut (), txn, found: &mut Vec<(u32, Reader)>| {
+            if !reads.is_kept(txn) {
+                return;
             }
-            found
+            let begin = found.len();
+            reads.for_each_writer(history.op_range(txn), |read, writer| {
+                let key = history.op_keys()[read];
+                let group = match written.version(key, writer) {
+                    Some(version) => version.0,
+                    None => self.len() as u32 + key.0,
+                };
+                if found[begin..].iter().all(|(other, _)| *other != group) {
+                    found.push((group, Reader { txn, read: OpId::at(read) }));
+                }
+            });
         };
-        blocks::blocks(history).par_iter().map(of_block).collect()
+        blocks::gather(&blocks::blocks(history), || (), visit)
     }
 
     /// How many versions there are, the initial ones not counted.
@@ -344,7 +368,7 @@ impl Written {
 fn written(dependencies: &Dependencies<'_>, others: &[TxnId]) -> Vec<Vec<(KeyId, TxnId)>> {
     let history = dependencies.history;
     let counts = |txn: TxnId| dependencies.reads.is_kept(txn) || others.binary_search(&txn).is_ok();
-    by_tasks(history, |txn, found| {
+    let visit = |(): &mut (), txn, found: &mut Vec<(KeyId, TxnId)>| {
         if !counts(txn) {
             return;
         }
@@ -363,20 +387,9 @@ fn written(dependencies: &Dependencies<'_>, others: &[TxnId]) -> Vec<Vec<(KeyId,
             }
         }
         found.truncate(kept);
-    })
+    };
+    blocks::gather(&blocks::consecutive(history, TXNS_PER_TASK), || (), visit)
 }
 
 /// Transactions per task.
 const TXNS_PER_TASK: usize = 1 << 13;
-
-/// What is found out about each transaction, in their order: one part per task.
-fn by_tasks<T: Send>(history: &History, find: impl Fn(TxnId, &mut Vec<T>) + Sync) -> Vec<Vec<T>> {
-    let tasks = history.txn_count().div_ceil(TXNS_PER_TASK);
-    let task = |task: usize| {
-        let mut found = Vec::new();
-        let end = ((task + 1) * TXNS_PER_TASK).min(history.txn_count());
-        (task * TXNS_PER_TASK..end).for_each(|txn| find(TxnId::at(txn), &mut found));
-        found
-    };
-    (0..tasks).into_par_iter().map(task).collect()
-}

@@ -4,12 +4,13 @@ use isolario_model::{Anomaly, Edge, KeyId, OpId, Reason, TxnId, VersionOrder};
 
 use super::Ordered;
 use crate::cycles::{self, Explain, real_time};
+use crate::order::OrderRule;
 use crate::resolved::{Divergence, Reader, Source, Version};
 
 impl Ordered<'_> {
     /// One lost update per version that several transactions overwrote which had read it.
     pub(super) fn lost_updates(&self) -> Vec<Anomaly> {
-        self.orders.divergences().iter().map(|divergence| self.lost_update(divergence)).collect()
+        self.divergences().iter().map(|divergence| self.lost_update(divergence)).collect()
     }
 
     fn lost_update(&self, divergence: &Divergence) -> Anomaly {
@@ -104,6 +105,9 @@ impl Explain for Ordered<'_> {
     }
 
     fn anti_dependency(&self, from: TxnId, to: TxnId) -> Option<Edge> {
+        if let Some(overwrites) = self.by_reads() {
+            return overwrites.explain(from, to);
+        }
         self.written(to).find_map(|(key, after)| {
             let (read, version) = self.read_of(from, key)?;
             let known = self.known(key, version, after)?;

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 
 use isolario_model::{Anomaly, Edge, KeyId, Level, Reason, TxnId, VersionOrder};
 
-use super::{KnownVersions, Ordered};
+use super::Ordered;
 use crate::cycles::{self, Explain};
 use crate::graph::{components, leading_back, places, shortest_cycle};
 use crate::plan::Conclusion;
@@ -74,8 +74,7 @@ impl Ordered<'_> {
     }
 
     fn missed(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let missed = self.orders.anti_dependencies(TailRule::With);
-        missed.map(|(reader, writer)| (reader.0, writer.0))
+        self.orders.anti_dependencies(TailRule::With)
     }
 
     /// A shortest cycle with one anti-dependency, of each component in which one leads back; the clearest by name
@@ -127,7 +126,7 @@ impl Ordered<'_> {
 
     /// The overwrites that are known and assumed.
     fn with(&self, assumed: &[Assumed]) -> Inferred {
-        let assumed = assumed.iter().map(|assumed| (assumed.before, assumed.after)).collect();
+        let assumed = assumed.iter().map(|assumed| (assumed.before.0, assumed.after.0)).collect();
         let txns = self.dependencies().history.txn_count();
         Inferred::new(txns, &[self.led().overwrites.clone(), assumed])
     }

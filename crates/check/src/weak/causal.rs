@@ -44,23 +44,22 @@ pub(crate) struct Causality<'a> {
 }
 
 impl Causality<'_> {
-    /// Applies the rule everywhere, block by block. What `collect` makes of the inferences comes
-    /// back in the order of the blocks.
+    /// Applies the rule everywhere, and gathers what `keep` makes of its inferences, block by block.
     pub(crate) fn infer<T: Send>(
         &self,
-        collect: impl Fn(&mut dyn FnMut(&mut dyn FnMut(Inference))) -> T + Sync,
-    ) -> Vec<T> {
+        keep: impl Fn(Inference) -> Option<T> + Sync + Send,
+    ) -> Vec<Vec<T>> {
         let places = places(self.order);
-        let members = self.chains.all_members();
+        let members = self.chains.members.entries();
         let member_places: Vec<u32> = members.iter().map(|txn| places[txn.index()]).collect();
         let blocks: Vec<usize> = (0..self.chains.len()).step_by(BLOCK).collect();
-        blocks
-            .into_par_iter()
-            .map(|first| {
-                let block = Block::new(self, &places, &member_places, first);
-                collect(&mut |emit| block.infer(emit))
-            })
-            .collect()
+        let infer = |first| {
+            let mut found = Vec::new();
+            let block = Block::new(self, &places, &member_places, first);
+            block.infer(&mut |inference| found.extend(keep(inference)));
+            found
+        };
+        blocks.into_par_iter().map(infer).collect()
     }
 }
 
@@ -93,7 +92,7 @@ impl<'a> Block<'a> {
             first,
             clocks: vec![[0; BLOCK]; history.txn_count()],
             member_places: (first..first + count)
-                .map(|chain| &member_places[causality.chains.span(chain)])
+                .map(|chain| &member_places[causality.chains.members.span(chain)])
                 .collect(),
             horizons: vec![0; history.txn_count()],
             writers: Writers::new(causality, places, first..first + count),

@@ -1,7 +1,5 @@
 //! Chains of transactions of which each happens before the next. A vector clock has one entry per chain.
 
-use std::ops::Range;
-
 use isolario_model::TxnId;
 
 use crate::graph::{Chains, Rows};
@@ -10,7 +8,8 @@ use crate::resolved::Dependencies;
 /// A cover of the kept transactions by chains, and the members of each.
 pub(crate) struct TxnChains {
     chains: Chains,
-    members: Rows<TxnId>,
+    /// Per chain, its members in order.
+    pub(crate) members: Rows<TxnId>,
 }
 
 impl TxnChains {
@@ -55,15 +54,5 @@ impl TxnChains {
     /// The members of a chain, in order.
     pub(crate) fn members(&self, chain: usize) -> &[TxnId] {
         self.members.get(chain)
-    }
-
-    /// Where a chain's members are among [`TxnChains::all_members`].
-    pub(crate) fn span(&self, chain: usize) -> Range<usize> {
-        self.members.span(chain)
-    }
-
-    /// The members of all chains, one chain after the other.
-    pub(crate) fn all_members(&self) -> &[TxnId] {
-        self.members.entries()
     }
 }

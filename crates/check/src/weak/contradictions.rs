@@ -1,21 +1,19 @@
-//! What the rule of read committed or read atomic demands of an order and the order does not give.
+//! What a rule that orders writers demands of an order and the order does not give.
 //!
 //! Here, other than where a commit relation is saturated, there is an order to begin with, and only
 //! what contradicts it is looked for. A reader that read `x` from `t1` and anything from `t2` is of
 //! no interest where `t2` comes before `t1` anyway, whatever `t2` wrote.
 
-use isolario_model::{KeyId, Outcome, TxnId};
-use rayon::prelude::*;
+use isolario_model::{KeyId, Level, Outcome, TxnId};
 
 use super::inference::Inference;
-use super::{read_atomic, read_committed};
+use super::recheck::recheck;
+use super::{read_atomic, read_committed, recent};
 use crate::blocks::{self, Block};
-use crate::graph::Order;
-use crate::resolved::Dependencies;
-use crate::resolved::{WriteSets, filter_bit};
-
-/// Two transactions in the order in which they must have committed.
-pub(crate) type Demand = (TxnId, TxnId);
+use crate::graph::{Moved, Order};
+use crate::order::{Demand, OrderRule};
+use crate::plan::Conclusion;
+use crate::resolved::{Dependencies, WriteSets, filter_bit};
 
 /// Readers with at most so many reads are looked at pair by pair: that is quick, and a constant.
 const FEW: usize = 16;
@@ -24,12 +22,41 @@ const FEW: usize = 16;
 const SESSIONS_PER_TASK: usize = 8;
 const KEYS_PER_TASK: usize = 1 << 18;
 
+/// The rule by which read committed, read atomic or causal orders writers.
+#[derive(Clone, Copy)]
+pub(crate) struct WriterRule<'a> {
+    pub(crate) dependencies: &'a Dependencies<'a>,
+    pub(crate) writes: &'a WriteSets<'a>,
+    pub(crate) level: Level,
+}
+
 /// An order under examination.
 #[derive(Clone, Copy)]
 pub(crate) struct Examined<'a> {
-    pub(crate) dependencies: &'a Dependencies<'a>,
-    pub(crate) writes: &'a WriteSets<'a>,
+    pub(crate) rule: WriterRule<'a>,
     pub(crate) order: &'a Order,
+}
+
+impl OrderRule for WriterRule<'_> {
+    fn denied(&self, order: &Order) -> Result<Vec<Demand>, Conclusion> {
+        let examined = Examined { rule: *self, order };
+        possible(match self.level {
+            Level::ReadCommitted => Some(examined.read_committed()),
+            Level::ReadAtomic => Some(examined.read_atomic()),
+            _ => recent::causal(&examined),
+        })
+    }
+
+    fn denied_since(&self, order: &Order, moved: &[Moved]) -> Result<Vec<Demand>, Conclusion> {
+        possible(recheck(&Examined { rule: *self, order }, moved))
+    }
+}
+
+/// Demands that some order may give: nothing comes before `init`.
+fn possible(demands: Option<Vec<Demand>>) -> Result<Vec<Demand>, Conclusion> {
+    let none_before_init =
+        |demands: &Vec<Demand>| demands.iter().all(|(_, after)| !TxnId(*after).is_init());
+    demands.filter(none_before_init).ok_or(Conclusion::Pass)
 }
 
 /// A read from another transaction.
@@ -58,14 +85,14 @@ impl Examined<'_> {
     /// What read committed demands in vain: whom a transaction has seen comes before whom it sees
     /// later, where they wrote the same key.
     pub(crate) fn read_committed(&self) -> Vec<Demand> {
-        let tasks = blocks::blocks(self.dependencies.history);
+        let tasks = blocks::blocks(self.rule.dependencies.history);
         let state = || (Vec::with_capacity(FEW), None);
         self.for_each_reader(&tasks, state, |(seen, inferrer), reader, found| {
             self.collect_seen(reader, seen);
             if seen.len() <= FEW {
                 return self.compare_pairs(seen, Sight::Earlier, found);
             }
-            let new = || read_committed::Inferrer::new(self.dependencies, self.writes);
+            let new = || read_committed::Inferrer::new(self.rule.dependencies, self.rule.writes);
             let inferrer = inferrer.get_or_insert_with(new);
             inferrer.infer(reader, &mut |inference| self.collect(&inference, found));
         })
@@ -74,7 +101,7 @@ impl Examined<'_> {
     /// What read atomic demands in vain: whom a transaction sees, and who came before it in its
     /// session, comes before whom it sees, where they wrote the same key.
     pub(crate) fn read_atomic(&self) -> Vec<Demand> {
-        let history = self.dependencies.history;
+        let history = self.rule.dependencies.history;
         let sessions = (KEYS_PER_TASK / history.key_count().max(1)).clamp(1, SESSIONS_PER_TASK);
         let tasks = blocks::groups(history, sessions);
         let state = || {
@@ -86,11 +113,11 @@ impl Examined<'_> {
             if seen.len() <= FEW {
                 self.compare_pairs(seen, Sight::Any, found);
             } else {
-                let new = || read_atomic::Inferrer::new(self.dependencies, self.writes);
+                let new = || read_atomic::Inferrer::new(self.rule.dependencies, self.rule.writes);
                 let inferrer = inferrer.get_or_insert_with(new);
                 inferrer.infer_seen(reader, &mut |inference| self.collect(&inference, found));
             }
-            if self.dependencies.session_order {
+            if self.rule.dependencies.session_order {
                 self.compare_with_session(reader, seen, last, found);
             }
         })
@@ -98,7 +125,7 @@ impl Examined<'_> {
 
     fn collect(&self, inference: &Inference, found: &mut Vec<Demand>) {
         if self.rank(inference.before) >= self.rank(inference.after) {
-            found.push((inference.before, inference.after));
+            found.push((inference.before.0, inference.after.0));
         }
     }
 
@@ -109,23 +136,19 @@ impl Examined<'_> {
         state: impl Fn() -> S + Sync + Send,
         visit: impl Fn(&mut S, TxnId, &mut Vec<Demand>) + Sync + Send,
     ) -> Vec<Demand> {
-        let visit_task = |state: &mut S, task: &Block| {
-            let mut found = Vec::new();
-            for reader in task.iter().flat_map(Clone::clone).map(TxnId::at) {
-                if self.dependencies.reads.is_kept(reader) {
-                    visit(state, reader, &mut found);
-                }
+        let reads = &self.rule.dependencies.reads;
+        let visit_kept = |state: &mut S, reader: TxnId, found: &mut Vec<Demand>| {
+            if reads.is_kept(reader) {
+                visit(state, reader, found);
             }
-            found
         };
-        let found: Vec<Vec<Demand>> = tasks.par_iter().map_init(state, visit_task).collect();
-        found.concat()
+        blocks::gather(tasks, state, visit_kept).concat()
     }
 
     #[inline]
     fn collect_seen(&self, reader: TxnId, seen: &mut Vec<Seen>) {
         seen.clear();
-        let Dependencies { history, reads, .. } = self.dependencies;
+        let Dependencies { history, reads, .. } = self.rule.dependencies;
         let keys = history.op_keys();
         reads.for_each_writer(history.op_range(reader), |op, writer| {
             seen.push(Seen { key: keys[op], writer, rank: self.rank(writer) });
@@ -141,12 +164,13 @@ impl Examined<'_> {
             let is_earlier = |other: &Seen| other.rank < one.rank;
             let bit = |other: &Seen| if is_earlier(other) { filter_bit(other.key) } else { 0 };
             let filter = others.iter().fold(0, |filter, other| filter | bit(other));
-            if !self.writes.may_write(one.writer, filter) {
+            if !self.rule.writes.may_write(one.writer, filter) {
                 continue;
             }
             let earlier = others.iter().filter(|other| is_earlier(other));
-            let overwritten = earlier.filter(|other| self.writes.contains(one.writer, other.key));
-            found.extend(overwritten.map(|other| (one.writer, other.writer)));
+            let overwritten =
+                earlier.filter(|other| self.rule.writes.contains(one.writer, other.key));
+            found.extend(overwritten.map(|other| (one.writer.0, other.writer.0)));
         }
     }
 
@@ -159,21 +183,21 @@ impl Examined<'_> {
         last: &mut LastWrites,
         found: &mut Vec<Demand>,
     ) {
-        let history = self.dependencies.history;
+        let history = self.rule.dependencies.history;
         let session = history.session_of(reader);
         for Seen { key, writer, rank } in seen {
             let last = *last.of(session.index(), *key);
             if last > *rank {
                 let before = TxnId(self.order.nodes()[last as usize - 1]);
                 if history.session_of(before) == session {
-                    found.push((before, *writer));
+                    found.push((before.0, writer.0));
                 }
             }
         }
         // Nothing follows a transaction of unknown outcome.
         if history.outcome(reader) == Outcome::Committed {
             let rank = self.rank(reader);
-            self.writes.of(reader).for_each(|key| *last.of(session.index(), key) = rank);
+            self.rule.writes.of(reader).for_each(|key| *last.of(session.index(), key) = rank);
         }
     }
 }

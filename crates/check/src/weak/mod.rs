@@ -21,7 +21,6 @@ mod recent;
 mod recheck;
 mod relation;
 mod visible;
-mod witness;
 
 pub(crate) use levels::Weak;
 pub(crate) use patterns::PATTERNS;

@@ -12,10 +12,10 @@ use isolario_model::{
     Anomaly, AnomalyKind, Findings, Inapplicable, Level, Limit, PatternResult, Witness,
 };
 
+use super::Weak;
 use super::instances::{Instance, Instances};
 use super::naming::{self, Closed, Closer, Namer};
 use super::relation::Relation;
-use super::{Weak, witness};
 use crate::graph::BUDGET;
 use crate::plan::Conclusion;
 use crate::resolved::Saturated;
@@ -115,8 +115,7 @@ impl Weak<'_> {
     /// Whether some order gives what a level demands, if that is easily found out. It is not tried
     /// where reads of a key differ: it does not look at all that they demand.
     fn has_witness(&self, level: Level) -> bool {
-        let find = |order| witness::find(self.dependencies(), self.writes(), order, level);
-        self.non_repeatable().is_empty() && self.resolved.order.as_deref().and_then(find).is_some()
+        self.non_repeatable().is_empty() && self.find_order(level).is_some()
     }
 
     /// Whether the commit relation of a level means anything: there is no causality where

@@ -17,7 +17,7 @@ use crate::resolved::{KeySet, WriteSets};
 /// Readers with at most so many reads are looked at more closely before a writer is fetched.
 const FEW: usize = 32;
 
-/// Infers the orders that one session's reads demand.
+/// Infers the orders that the reads of sessions demand.
 pub(crate) struct Inferrer<'a> {
     history: &'a History,
     dependencies: &'a Dependencies<'a>,
@@ -50,18 +50,15 @@ impl<'a> Inferrer<'a> {
         }
     }
 
-    /// Infers from the kept transactions of a session.
-    pub(crate) fn infer(&mut self, session: SessionId, emit: &mut impl FnMut(Inference)) {
-        let reads = &self.dependencies.reads;
-        for reader in self.history.session_txns(session).filter(|txn| reads.is_kept(*txn)) {
-            self.infer_from_session(session, reader, emit);
-            self.infer_from_reads(reader, emit);
-            // Nothing follows a transaction of unknown outcome.
-            if self.dependencies.session_order && self.history.outcome(reader) == Outcome::Committed
-            {
-                for key in self.writes.of(reader) {
-                    self.last_write[key.index()] = Some((session, reader));
-                }
+    /// Infers from a kept transaction. Those of a session have to be taken in their order.
+    pub(crate) fn infer(&mut self, reader: TxnId, emit: &mut impl FnMut(Inference)) {
+        let session = self.history.session_of(reader);
+        self.infer_from_session(session, reader, emit);
+        self.infer_from_reads(reader, emit);
+        // Nothing follows a transaction of unknown outcome.
+        if self.dependencies.session_order && self.history.outcome(reader) == Outcome::Committed {
+            for key in self.writes.of(reader) {
+                self.last_write[key.index()] = Some((session, reader));
             }
         }
     }

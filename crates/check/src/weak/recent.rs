@@ -16,7 +16,8 @@ use std::ops::Range;
 use isolario_model::{History, KeyId, TxnId};
 use rayon::prelude::*;
 
-use super::contradictions::{Demand, Examined};
+use super::contradictions::Examined;
+use crate::order::Demand;
 use crate::resolved::Dependencies;
 
 /// Transactions that the bits reach back, per session: one in progress there may have begun before
@@ -36,7 +37,7 @@ const OPS_PER_KEY: usize = 8;
 
 /// What causality demands in vain; none if that takes too long to find out.
 pub(crate) fn causal(examined: &Examined<'_>) -> Option<Vec<Demand>> {
-    let history = examined.dependencies.history;
+    let history = examined.rule.dependencies.history;
     let in_parts = history.key_count() * OPS_PER_KEY <= history.op_count();
     let parts = Parts::new(history, if in_parts { PARTS } else { 1 });
     let walk = |part| Walk::new(*examined, &parts).along(&parts.part(part));
@@ -46,7 +47,7 @@ pub(crate) fn causal(examined: &Examined<'_>) -> Option<Vec<Demand>> {
 
 /// Answers the questions that parts have about those before them.
 fn put_together(examined: &Examined<'_>, walked: Vec<Walked>) -> Vec<Demand> {
-    let keys = examined.dependencies.history.key_count();
+    let keys = examined.rule.dependencies.history.key_count();
     // Per key, the rank of the last write before the part at hand watches.
     let mut before = vec![0u32; keys];
     let mut found = Vec::new();
@@ -55,7 +56,7 @@ fn put_together(examined: &Examined<'_>, walked: Vec<Walked>) -> Vec<Demand> {
         for (key, after) in part.open {
             let last = before[key.index()];
             if last > examined.rank(after) {
-                found.push((TxnId(examined.order.nodes()[last as usize - 1]), after));
+                found.push((examined.order.nodes()[last as usize - 1], after.0));
             }
         }
         before.iter_mut().zip(part.last).for_each(|(before, last)| *before = last.max(*before));
@@ -135,7 +136,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(examined: Examined<'a>, parts: &Parts) -> Self {
-        let history = examined.dependencies.history;
+        let history = examined.rule.dependencies.history;
         Walk {
             examined,
             recent: Recent::new(parts.words),
@@ -154,7 +155,7 @@ impl<'a> Walk<'a> {
                 last = self.last_ranks();
             }
             let txn = TxnId(self.examined.order.nodes()[place]);
-            if self.examined.dependencies.reads.is_kept(txn) {
+            if self.examined.rule.dependencies.reads.is_kept(txn) {
                 self.watch(txn, place as u32);
                 if place >= part.judge {
                     self.judge(txn, place as u32)?;
@@ -174,14 +175,14 @@ impl<'a> Walk<'a> {
     fn watch(&mut self, txn: TxnId, place: u32) {
         self.recent.begin(place);
         let places = self.examined.order.places();
-        self.examined.dependencies.for_each_before(txn, |before| {
+        self.examined.rule.dependencies.for_each_before(txn, |before| {
             self.recent.add(places[before as usize], place);
         });
     }
 
     /// None if too many writers were looked at.
     fn judge(&mut self, txn: TxnId, place: u32) -> Option<()> {
-        let Dependencies { history, reads, .. } = self.examined.dependencies;
+        let Dependencies { history, reads, .. } = self.examined.rule.dependencies;
         let mut within_limit = Some(());
         reads.for_each_writer(history.op_range(txn), |op, after| {
             let key = history.op_keys()[op];
@@ -200,8 +201,8 @@ impl<'a> Walk<'a> {
                 return Some(());
             }
             if self.recent.may_precede(write.place, reader) {
-                let before = TxnId(self.examined.order.nodes()[write.place as usize]);
-                self.found.push((before, after));
+                let before = self.examined.order.nodes()[write.place as usize];
+                self.found.push((before, after.0));
             }
             at = write.previous;
             self.steps = self.steps.checked_sub(1)?;
@@ -211,7 +212,7 @@ impl<'a> Walk<'a> {
     }
 
     fn remember_writes(&mut self, txn: TxnId, place: u32) {
-        for key in self.examined.writes.of(txn) {
+        for key in self.examined.rule.writes.of(txn) {
             let last = &mut self.last[key.index()];
             let previous = std::mem::replace(last, self.writes.len() as u32);
             self.writes.push(Write { place, previous });

@@ -6,14 +6,14 @@
 
 use std::ops::Range;
 
-use isolario_model::{Level, TxnId};
+use isolario_model::{Level, OpId, TxnId};
 use rayon::prelude::*;
 
-use super::contradictions::{Demand, Examined};
+use super::contradictions::{Examined, WriterRule};
 use crate::blocks::{self, Block};
 use crate::graph::Moved;
-use crate::resolved::Dependencies;
-use crate::resolved::Source;
+use crate::order::Demand;
+use crate::resolved::{Dependencies, Source};
 
 /// Searches do not go further back than so many places: what is further is taken to happen before,
 /// as where causality is examined first.
@@ -24,12 +24,8 @@ const STEPS_PER_TXN: usize = 64;
 
 /// What the level demands of the order since these were moved and it does not give; none if that
 /// takes too long to find out.
-pub(super) fn recheck(
-    examined: &Examined<'_>,
-    level: Level,
-    moved: &[Moved],
-) -> Option<Vec<Demand>> {
-    let history = examined.dependencies.history;
+pub(super) fn recheck(examined: &Examined<'_>, moved: &[Moved]) -> Option<Vec<Demand>> {
+    let Dependencies { history, reads, .. } = examined.rule.dependencies;
     // Per transaction, the end of the places that it was moved over; zero if it was not moved.
     let mut ends = vec![0u32; history.txn_count()];
     moved.iter().for_each(|moved| ends[moved.node as usize] = moved.end);
@@ -37,14 +33,13 @@ pub(super) fn recheck(
         let txns = block.iter().map(ExactSizeIterator::len).sum::<usize>();
         let mut recheck = Recheck {
             examined: *examined,
-            level,
             steps: STEPS_PER_TXN * txns,
             seen: Vec::new(),
             stack: Vec::new(),
         };
         let mut found = Vec::new();
         for reader in block.iter().flat_map(Clone::clone).map(TxnId::at) {
-            if examined.dependencies.reads.is_kept(reader) {
+            if reads.is_kept(reader) {
                 recheck.visit(reader, &ends, &mut found)?;
             }
         }
@@ -57,7 +52,6 @@ pub(super) fn recheck(
 
 struct Recheck<'a> {
     examined: Examined<'a>,
-    level: Level,
     /// How many more may be looked at.
     steps: usize,
     /// Which of the places after the one searched for were met.
@@ -68,7 +62,7 @@ struct Recheck<'a> {
 impl Recheck<'_> {
     #[inline]
     fn visit(&mut self, reader: TxnId, ends: &[u32], found: &mut Vec<Demand>) -> Option<()> {
-        let Dependencies { history, reads, .. } = self.examined.dependencies;
+        let Dependencies { history, reads, .. } = self.examined.rule.dependencies;
         let mut within_limit = Some(());
         reads.for_each_writer(history.op_range(reader), |op, after| {
             if ends.get(after.index()).is_some_and(|end| *end > 0) {
@@ -89,15 +83,15 @@ impl Recheck<'_> {
         over: Range<u32>,
         found: &mut Vec<Demand>,
     ) -> Option<()> {
-        let key = self.examined.dependencies.history.op_keys()[op];
+        let key = self.examined.rule.dependencies.history.op_keys()[op];
         self.spend(over.len())?;
         for place in over {
             let before = TxnId(self.examined.order.nodes()[place as usize]);
             if before != reader
-                && self.examined.writes.contains(before, key)
+                && self.examined.rule.writes.contains(before, key)
                 && self.is_visible(before, reader, op)?
             {
-                found.push((before, after));
+                found.push((before.0, after.0));
             }
         }
         Some(())
@@ -109,13 +103,13 @@ impl Recheck<'_> {
     }
 
     fn is_visible(&mut self, before: TxnId, reader: TxnId, op: usize) -> Option<bool> {
-        let dependencies = self.examined.dependencies;
+        let dependencies = self.examined.rule.dependencies;
         let range = dependencies.history.op_range(reader);
         let reads_from = |ops: Range<usize>| {
-            let source = |op| dependencies.reads.source(isolario_model::OpId::at(op));
+            let source = |op| dependencies.reads.source(OpId::at(op));
             { ops }.any(|op| source(op) == Source::Txn(before))
         };
-        match self.level {
+        match self.examined.rule.level {
             Level::ReadCommitted => {
                 self.spend(op - range.start)?;
                 Some(reads_from(range.start..op))
@@ -131,7 +125,7 @@ impl Recheck<'_> {
     /// Whether a reader depends on a transaction that comes before it in the order, or where it may
     /// because that is long ago.
     fn happens_before(&mut self, before: TxnId, reader: TxnId) -> Option<bool> {
-        let Examined { dependencies, order, .. } = self.examined;
+        let Examined { rule: WriterRule { dependencies, .. }, order } = self.examined;
         let first = order.places()[before.index()];
         let Some(distance) = order.places()[reader.index()].checked_sub(first) else {
             return Some(false);

@@ -26,7 +26,6 @@ use contradicted::drop_contradicted;
 
 use crate::CheckOptions;
 use crate::cycles::{Explain, cycles, real_time};
-use crate::graph::{InEdges, Moments};
 use crate::plan::Conclusion;
 use crate::resolved::{
     Dependencies, Inferred, KnownBy, Resolved, Source, VersionEdge, guaranteed, stated, writes,
@@ -74,16 +73,16 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
         if let Some(reason) = self.ambiguous.take() {
             return reason.into();
         }
-        let mut inferred = self.inferred();
-        let mut order = self.order(in_time, &inferred);
+        let mut graph = self.graph();
+        let mut order = self.order(in_time, &graph);
         if order.is_none() && self.drop_contradicted() {
-            inferred = self.inferred();
-            order = self.order(in_time, &inferred);
+            graph = self.graph();
+            order = self.order(in_time, &graph);
         }
         let mut anomalies = std::mem::take(&mut self.anomalies);
         if order.is_none() {
             self.overwrites.par_sort_by_key(|edge| (edge.before, edge.after, edge.key));
-            anomalies.extend(cycles(self.resolved, level, &self.graph(&inferred), &self));
+            anomalies.extend(cycles(self.resolved, level, &graph, &self));
         }
         if !anomalies.is_empty() {
             return Conclusion::Refuted(Findings::new(anomalies, true));
@@ -95,19 +94,18 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
         Conclusion::serial(level, txns.filter(|txn| self.is_committed(*txn)))
     }
 
-    fn inferred(&self) -> Inferred {
-        let pairs = self.overwrites.iter().map(|o| (o.before, o.after)).collect();
-        Inferred::new(self.history().txn_count(), &[pairs])
+    /// Session order and overwrites.
+    fn graph(&self) -> Inferred {
+        let (history, dependencies) = (self.history(), &self.resolved.dependencies);
+        let in_session = |txn: TxnId| Some((dependencies.session_predecessor(txn)?.0, txn.0));
+        let sessions = history.txns().filter_map(in_session).collect();
+        let overwrites = self.overwrites.iter().map(|o| (o.before.0, o.after.0)).collect();
+        Inferred::new(history.txn_count(), &[sessions, overwrites])
     }
 
-    fn graph<'g>(&'g self, inferred: &'g Inferred) -> Overwriting<'g> {
-        Overwriting { dependencies: &self.resolved.dependencies, inferred }
-    }
-
-    /// An order of transactions in which all overwrites lead forward, if there is one.
-    fn order(&self, in_time: bool, inferred: &Inferred) -> Option<Vec<u32>> {
-        let guess = &self.resolved.guess.commits;
-        self.resolved.order_of(&self.graph(inferred), guess, in_time)
+    /// An order of transactions in which all of these lead forward, if there is one.
+    fn order(&self, in_time: bool, graph: &Inferred) -> Option<Vec<u32>> {
+        self.resolved.order_of(graph, &self.resolved.guess.commits, in_time)
     }
 
     /// Drops what statements contradict. To drop edges opens cycles and closes none, so this is worth
@@ -196,10 +194,10 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
             let [first, .., second] = writes[&(key, word)].as_slice() else { return None };
             let is_settled = |op: &OpId| {
                 let writer = history.op_txn(*op);
-                writer != history.op_txn(*read) && self.is_committed(writer)
+                writer != history.op_txn(*read)
+                    && self.is_committed(writer)
+                    && self.is_of_version(*read, writer)
             };
-            let is_settled =
-                |op: &OpId| is_settled(op) && self.is_of_version(*read, history.op_txn(*op));
             let all = writes[&(key, word)].iter().all(is_settled);
             let all = all && history.op_txn(*first) != history.op_txn(*second);
             (all && history.encoded_initial_version() != Some(word)).then_some(
@@ -218,7 +216,11 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
             return;
         }
         let is_committed = |txn| self.is_committed(txn);
-        let edges = stated(self.history(), is_committed, &self.options.version_order);
+        self.add(stated(self.history(), is_committed, &self.options.version_order));
+    }
+
+    /// Adds what is stated or assumed.
+    fn add(&mut self, edges: Vec<VersionEdge>) {
         self.anomalies.extend(edges.iter().filter_map(VersionEdge::before_init));
         self.overwrites.extend(edges.into_iter().filter(|edge| !edge.after.is_init()));
     }
@@ -249,8 +251,7 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
         let unsettled: Vec<OpId> =
             committed.flat_map(|txn| history.txn_ops(txn)).filter(is_unsettled).collect();
         self.ambiguous = self.ambiguous.take().or_else(|| self.saw_one_of_several(&unsettled));
-        self.anomalies.extend(edges.iter().filter_map(VersionEdge::before_init));
-        self.overwrites.extend(edges.into_iter().filter(|edge| !edge.after.is_init()));
+        self.add(edges);
     }
 
     /// Whether two transactions wrote a register without having read it: nothing says which of them
@@ -301,31 +302,3 @@ impl Explain for Uncommitted<'_, '_> {
         real_time(self.history(), from, to)
     }
 }
-
-/// Session order and overwrites.
-struct Overwriting<'a> {
-    dependencies: &'a Dependencies<'a>,
-    inferred: &'a Inferred,
-}
-
-impl InEdges for Overwriting<'_> {
-    fn node_count(&self) -> usize {
-        self.dependencies.node_count()
-    }
-
-    fn next_in(&self, node: u32, cursor: &mut u32) -> Option<u32> {
-        if *cursor == 0 {
-            *cursor = 1;
-            let before = self.dependencies.session_predecessor(TxnId(node));
-            if let Some(before) = before {
-                return Some(before.0);
-            }
-        }
-        let mut inner = *cursor - 1;
-        let before = self.inferred.next_in(node, &mut inner);
-        *cursor = inner + 1;
-        before
-    }
-}
-
-impl Moments for Overwriting<'_> {}
