@@ -146,12 +146,12 @@ impl UnknownWrites {
     fn by(history: &History, txns: impl Iterator<Item = TxnId>) -> Option<UnknownWrites> {
         let mut writers = FxHashMap::default();
         for txn in txns {
-            let writes = || history.op_range(txn).filter(|op| is(history, *op, OpKind::Write));
-            for op in writes() {
+            // From the end on, the first write of a key is the last one.
+            let mut keys = FxHashSet::default();
+            for op in history.op_range(txn).rev().filter(|op| is(history, *op, OpKind::Write)) {
                 let key = history.op_keys()[op];
-                let is_last = writes().all(|later| later <= op || history.op_keys()[later] != key);
                 let version = (key, history.encoded_values()[op]);
-                if is_last && writers.insert(version, txn).is_some() {
+                if keys.insert(key) && writers.insert(version, txn).is_some() {
                     return None;
                 }
             }
