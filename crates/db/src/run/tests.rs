@@ -53,11 +53,8 @@ impl Database for Fake {
     fn version(&self) -> Result<String, DbError> {
         Ok("Fake 1".to_owned())
     }
-    fn isolation(&self) -> &str {
-        "none"
-    }
-    fn supports(&self, _: Kind) -> bool {
-        true
+    fn clear(&self) -> Result<(), DbError> {
+        Ok(())
     }
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {
         Ok(())

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use isolario_model::Value;
 
 use super::answer::{ExpectedAnswer, shown, write_rows};
+use crate::database::SqlConnection;
 use crate::database::{Access, Connection, Database, RegisterValue};
 use crate::error::{DbError, ErrorClass};
-use crate::sql::SqlConnection;
 
 /// What came of a statement that succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub(super) enum Line {
 impl Line {
     pub(super) fn open(database: &dyn Database, is_sql: bool) -> Result<Line, DbError> {
         Ok(match is_sql {
-            true => Line::Sql(database.connect_sql()?),
+            true => Line::Sql(database.sql()?.connect_sql()?),
             false => Line::Keys(database.connect()?),
         })
     }

@@ -146,7 +146,7 @@ mod tests {
     use isolario_workload::{DefaultRun, Kind, Planner};
 
     use super::*;
-    use crate::certificate::changefeed::Decoder;
+    use crate::postgres::changefeed::Decoder;
     use crate::run::{Control, RunPlan, run};
     use crate::{DbUrl, Layout, Settings, TABLE, open};
 
