@@ -49,7 +49,6 @@ mod locked;
 mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod proxy;
 #[cfg(feature = "redis")]
 mod redis;
 mod registry;
@@ -61,8 +60,6 @@ mod registry;
     feature = "sqlite"
 ))]
 mod remote;
-mod run;
-pub mod script;
 mod secrets;
 #[cfg(feature = "sim")]
 mod sim;
@@ -72,6 +69,7 @@ mod site;
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod state_report;
 mod table;
 mod temporary;
 #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
@@ -86,17 +84,13 @@ pub use database::{
 };
 pub use error::{DbError, ErrorClass, Obstacle};
 pub use hold::{Hold, LEASE, MarkStore, Marking, ObservedMarks, SharedNodes};
-pub use proxy::{Proxy, Traffic};
 pub use registry::{
     DRIVERS, Driver, OpenFn, Service, Settings, drivers, host_and_port, is_embedded, names_server,
     open, register,
 };
-pub use run::{
-    Control, LastSession, RunError, RunPlan, RunProgress, StateReport, WorkloadOutcome, key_name,
-    record_table_op, run, run_then,
-};
 #[cfg(feature = "sqlite")]
 pub use sqlite::matches;
+pub use state_report::StateReport;
 pub use table::{TABLE, TableResult};
 pub use temporary::abandon_temporary_files;
 pub use url::{Address, DbUrl, Parameters};

@@ -64,23 +64,20 @@
 //! | `sql` | random schemas and SQL, instrumentation, and the dependencies that follow | `run` |
 //! | `sim` | synthetic histories: a simulated store, with planted anomalies | `sim` |
 
-#[cfg(feature = "formats")]
-pub mod follow;
 #[cfg(feature = "run")]
-pub mod probe;
+pub mod db;
 pub mod recorder;
-#[cfg(feature = "run")]
-pub mod run;
-pub mod shrink;
-mod text;
 
 pub use isolario_check as check;
-#[cfg(feature = "run")]
-pub use isolario_db as db;
+#[cfg(feature = "formats")]
+pub use isolario_follow as follow;
 #[cfg(feature = "formats")]
 pub use isolario_formats as formats;
 pub use isolario_model as model;
 pub use isolario_report as report;
+#[cfg(feature = "run")]
+pub use isolario_run::{probe, run};
+pub use isolario_shrink as shrink;
 #[cfg(feature = "sim")]
 pub use isolario_sim as sim;
 #[cfg(feature = "run")]

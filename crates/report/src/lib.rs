@@ -61,6 +61,7 @@ mod summary;
 pub mod svg;
 #[cfg(test)]
 mod testing;
+mod text;
 mod txn_facts;
 mod wrap;
 mod xml;
@@ -91,5 +92,6 @@ pub use report::{
 pub use show::{KeyVersions, Subject, VersionSources, VersionUses};
 pub use stats::StatsReport;
 pub use summary::Summary;
+pub use text::as_text;
 pub use txn_facts::TxnFacts;
 pub use wrap::wrap;

@@ -386,9 +386,17 @@ impl<'h> Run<'h> {
     fn are_rather_flipped(&self, seen: Version, next: Version, reader: u32) -> bool {
         next.is_blind
             && next.is_after(&seen)
+            && !self.are_in_session_order(seen.place, next.place)
             && self.may_overlap(seen.place, next.place)
             && (!self.may_overlap(next.place, reader)
                 || self.is_stubborn(reader) ^ (next.place - seen.place < reader - next.place))
+    }
+
+    /// Whether session order has the transaction at one position before that at the other.
+    fn are_in_session_order(&self, earlier: u32, later: u32) -> bool {
+        let [earlier, later] = [earlier, later].map(|place| TxnId(self.order[place as usize]));
+        let session = |txn| self.history.session_of(txn);
+        self.session_order && earlier < later && session(earlier) == session(later)
     }
 
     /// Whether two transactions may have run at the same time, the later one of which started second.

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use isolario_bench::{Failure, Job, Kept, Stopwatch};
 use isolario_check::check;
-use isolario_db::{Control, DbUrl, Layout, RunPlan, Settings, open, run};
+use isolario_db::{DbUrl, Layout, Settings, open};
 use isolario_formats::read;
 use isolario_model::{Level, StopReason};
+use isolario_run::driver::{Control, RunPlan, run};
 use isolario_servers::Servers;
 use isolario_workload::{DefaultRun, Kind, Planner};
 

@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 
 use isolario_bench::{Arguments, Failure, process_time, time_of_descendants};
 use isolario_db::certificate::{Capture, assemble};
-use isolario_db::{
-    Control, Database, DbUrl, Layout, RunPlan, RunProgress, Settings, WorkloadOutcome, open, run,
-};
+use isolario_db::{Database, DbUrl, Layout, Settings, open};
 use isolario_formats::read;
+use isolario_run::driver::{Control, RunPlan, RunProgress, WorkloadOutcome, run};
 use isolario_workload::{DefaultRun, Generator, Kind, Planner, Workload};
 
 /// What a run is measured with and without.

@@ -14,7 +14,7 @@ use isolario_model::{
 
 use super::visibility::{Disorder, Visibility, Words};
 use super::{CommitLog, LoggedCommit, SnapshotNaming};
-use crate::run::StateReport;
+use crate::StateReport;
 use crate::table::TABLE;
 
 /// What the database itself says about a history.

@@ -7,11 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use isolario_check::{CheckOptions, check};
-use isolario_db::{
-    Control, DbUrl, Layout, RunError, RunPlan, Settings, WorkloadOutcome, open, run,
-};
+use isolario_db::{DbUrl, Layout, Settings, open};
 use isolario_formats::read;
 use isolario_model::{History, Level, Outcome as Ended, StopReason, Verdict};
+use isolario_run::driver::{Control, RunError, RunPlan, WorkloadOutcome, run};
 use isolario_workload::{Kind, Planner, Workload};
 use tempfile::TempDir;
 

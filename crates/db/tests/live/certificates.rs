@@ -8,15 +8,14 @@ use isolario_check::CheckOptions;
 use isolario_db::certificate::{
     Certificate, CommitLog, LogMismatch, LoggedCommit, RowChange, assemble,
 };
-use isolario_db::{
-    Access, Control, Database, DbUrl, RunPlan, Settings, StateReport, TableResult, open, run,
-};
+use isolario_db::{Access, Database, DbUrl, Settings, StateReport, TableResult, open};
 use isolario_formats::{Source, read, version_order};
 use isolario_model::{
     Batch, Expr, History, Initial, KeyId, Level, Meta, Op, OpId, OpInput, Outcome, Predicate,
     PromisedOrder, RowInput, Stamp, TupleParts, TxnEnd, TxnId, TxnSink, TxnStart, Value, ValueId,
     ValueRef, Verdict, VersionSet,
 };
+use isolario_run::driver::{Control, RunPlan, run};
 use isolario_servers::Kind;
 use isolario_workload::{
     Column, Kind as WorkloadKind, Planner, RowValues, TableOp, ValueRange, Workload,

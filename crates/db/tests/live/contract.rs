@@ -1,6 +1,7 @@
 //! What every adapter must do, whatever the database.
 
-use isolario_db::{Access, ConditionalResult, Database, DbError, ErrorClass, Obstacle, Proxy};
+use isolario_db::{Access, ConditionalResult, Database, DbError, ErrorClass, Obstacle};
+use isolario_run::proxy::Proxy;
 use isolario_servers::Servers;
 use isolario_workload::Kind;
 

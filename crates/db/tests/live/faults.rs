@@ -7,8 +7,9 @@
 use std::ops::ControlFlow::{Break, Continue};
 use std::time::Duration;
 
-use isolario_db::{Proxy, WorkloadOutcome};
 use isolario_model::{Counts, History, Level, Outcome as Ended, StopReason};
+use isolario_run::driver::WorkloadOutcome;
+use isolario_run::proxy::Proxy;
 use isolario_servers::{Durability, Kind, Servers};
 
 use super::trial::{Trial, assert_satisfied};

@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use isolario_check::check;
-use isolario_db::{Control, Database, RunPlan, RunProgress, WorkloadOutcome, run};
+use isolario_db::Database;
 use isolario_formats::read;
 use isolario_model::{AnomalyKind, Counts, History, Level, StopReason, Verdict};
+use isolario_run::driver::{Control, RunPlan, RunProgress, WorkloadOutcome, run};
 use isolario_verify::verify;
 use isolario_workload::{Kind, Planner, Schema, Workload};
 use tempfile::TempDir;

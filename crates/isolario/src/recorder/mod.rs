@@ -45,7 +45,7 @@ use isolario_report::sentences::too_few_overlapped;
 
 pub use value::AsValue;
 
-use crate::text::as_text;
+use isolario_report::as_text;
 
 /// Records what the clients of a store do and see. See the [module](self).
 ///

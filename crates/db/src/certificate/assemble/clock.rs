@@ -146,9 +146,10 @@ mod tests {
     use isolario_workload::{DefaultRun, Kind, Planner};
 
     use super::*;
+    use crate::TABLE;
     use crate::postgres::changefeed::Decoder;
-    use crate::run::{Control, RunPlan, run};
-    use crate::{DbUrl, Layout, Settings, TABLE, open};
+    use isolario_db::{DbUrl, Layout, Settings, open};
+    use isolario_run::driver::{Control, RunPlan, run};
 
     /// A run on the simulated store, whose serial order is that of its commits.
     fn simulated() -> History {

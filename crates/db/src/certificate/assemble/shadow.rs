@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use isolario_model::{Stamp, TxnId};
 
 use super::{Certificate, Clients, CommitLog, LogMismatch, words};
-use crate::run::StateReport;
+use crate::StateReport;
 
 /// The versions of each row, with the moments of their commits, in their order; a deletion is none.
 type Versions = BTreeMap<i64, Vec<(Stamp, Option<i64>)>>;
