@@ -24,12 +24,12 @@ pub struct Product {
     pub is_alone: bool,
 }
 
-/// What plain queries of one snapshot belong to.
+/// The scope of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotScope {
-    /// One statement, with its subqueries.
+    /// A statement, with its subqueries.
     Statement,
-    /// One transaction.
+    /// A transaction.
     Transaction,
 }
 
@@ -97,7 +97,7 @@ impl Product {
         self.dialect == Dialect::Postgres
     }
 
-    /// Whether serializable transactions that only read keep away whoever would change what they read.
+    /// Whether serializable transactions that only read lock the rows that they read.
     pub fn readers_lock(&self) -> bool {
         self.dialect != Dialect::Postgres
     }
@@ -107,8 +107,8 @@ impl Product {
         self.dialect != Dialect::Sqlite
     }
 
-    /// What queries that lock nothing have one snapshot for. MySQL and its kin have one per transaction at repeatable
-    /// read; SQLite has one because nobody commits into a transaction that has begun to read.
+    /// The scope of a snapshot, for queries that lock nothing. At repeatable read, MySQL has one per transaction.
+    /// SQLite has one because no transaction commits into another that has begun to read.
     pub fn snapshots(&self, isolation: &str) -> Option<SnapshotScope> {
         match (self.dialect, isolation) {
             _ if !self.is_alone => None,

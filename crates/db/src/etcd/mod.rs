@@ -74,7 +74,7 @@ impl Etcd {
         let all = json!({"key": text(PREFIX), "range_end": text(AFTER_PREFIX), "limit": 1});
         let theirs = gateway.ask("kv/range", &all, Stage::Connect)?;
         let owner = entry(&gateway.read(OWNER, false, Stage::Connect)?)?;
-        if theirs.get("kvs").is_some() && owner.is_none_or(|(owner, _)| owner != OURS) {
+        if theirs["kvs"].get(0).is_some() && owner.is_none_or(|(owner, _)| owner != OURS) {
             return Err(not_ours(&format!("keys under {PREFIX}"), &self.0.place));
         }
         let all = json!({"key": text(PREFIX), "range_end": text(AFTER_PREFIX)});

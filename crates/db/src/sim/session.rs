@@ -250,26 +250,25 @@ fn run_on_table(
         TableOp::Read { key } | TableOp::Increment { key, .. } => {
             found.rows.extend(store.read(txn, key).map(|held| (key, Some(held))));
         }
-        TableOp::RangeRead { range } => {
+        TableOp::RangeRead { range }
+        | TableOp::RangeUpdate { range, .. }
+        | TableOp::Delete { range, .. }
+        | TableOp::Aggregate { range, .. } => {
             let (rows, _) = store.scan(txn, range, rng);
-            found.rows.extend(rows.into_iter().map(|(key, held)| (key, Some(held))));
+            if let TableOp::Aggregate { function, .. } = op {
+                found.value = function.over(rows.iter().map(|(_, held)| held));
+            }
+            for (key, held) in rows {
+                let held = match *op {
+                    TableOp::RangeUpdate { b, version, .. } => Some(Row { b, version, ..held }),
+                    TableOp::Delete { .. } => None,
+                    _ => Some(held),
+                };
+                if op.writes() {
+                    store.write(txn, key, held);
+                }
+                found.rows.push((key, held));
+            }
         }
-        TableOp::RangeUpdate { range, b, version } => {
-            let (rows, _) = store.scan(txn, range, rng);
-            let rows = rows.into_iter();
-            found.rows.extend(rows.map(|(key, held)| (key, Some(Row { b, version, ..held }))));
-        }
-        TableOp::Delete { range, .. } => {
-            let (rows, _) = store.scan(txn, range, rng);
-            found.rows.extend(rows.into_iter().map(|(key, _)| (key, None)));
-        }
-        TableOp::Aggregate { function, range } => {
-            let (rows, _) = store.scan(txn, range, rng);
-            found.value = function.over(rows.iter().map(|(_, held)| held));
-            found.rows.extend(rows.into_iter().map(|(key, held)| (key, Some(held))));
-        }
-    }
-    if let TableOp::RangeUpdate { .. } | TableOp::Delete { .. } = op {
-        found.rows.iter().for_each(|(key, held)| store.write(txn, *key, *held));
     }
 }

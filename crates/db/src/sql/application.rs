@@ -231,7 +231,7 @@ mod tests {
     #[cfg(feature = "sqlite")]
     #[test]
     fn rows_that_stand_are_inserted_some_at_a_time() {
-        let inserts: Vec<String> = super::rows(schema(Application::Tpcc)).collect();
+        let inserts: Vec<String> = rows(schema(Application::Tpcc)).collect();
         let rows = |insert: &String| insert.matches("), (").count() + 1;
         // One warehouse, 10 districts, 300 customers, 1,000 items, and as many in stock.
         assert_eq!(inserts.iter().map(rows).collect::<Vec<_>>(), [1, 10, 300, 500, 500, 500, 500]);

@@ -154,7 +154,7 @@ fn is_playable(script: &Script, database: &dyn Database, nodes: usize) -> bool {
     let has_statements = match script.family {
         ScriptFamily::Registers => database.traits().workloads.contains(&Kind::General),
         ScriptFamily::Lists => database.traits().workloads.contains(&Kind::Append),
-        _ => database.dialect().is_some(),
+        _ => database.sql().is_ok(),
     };
     has_statements
         && script.nodes <= nodes
