@@ -394,7 +394,8 @@ impl<'h> Run<'h> {
 
     /// Whether session order has the transaction at one position before that at the other.
     fn are_in_session_order(&self, earlier: u32, later: u32) -> bool {
-        let [earlier, later] = [earlier, later].map(|place| TxnId(self.order[place as usize]));
+        let [earlier, later] =
+            [earlier, later].map(|position| TxnId(self.order[position as usize]));
         let session = |txn| self.history.session_of(txn);
         self.session_order && earlier < later && session(earlier) == session(later)
     }

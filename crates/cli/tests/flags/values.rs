@@ -256,7 +256,8 @@ const TRIALS: &[Trial] = &[
     given(&["--sessions", "3"]).of(&["run aim"]).says("3 sessions"),
     given(&["--sessions", "3"]).of(&["run", "gen history"]),
     given(&["--txns", "17"]).of(&["run", "gen history"]),
-    given(&["--txns", "200"]).of(&["run sql", "run aim"]),
+    given(&["--txns", "200"]).of(&["run sql"]),
+    given(&["--txns", "200"]).of(&["run aim"]).shows(Effect::AtLeast("counts.committed", 60.0)),
     given(&["--duration", "30ms"])
         .of(&["run"])
         .with(&["--txns", "50000000"])
