@@ -235,7 +235,7 @@ pub fn prepare(nodes: &[Box<dyn Database>], layout: &Layout) -> Result<(), (usiz
 }
 
 fn is_read_only(node: &dyn Database) -> Result<bool, DbError> {
-    node.replication().map_or(Ok(false), |replication| replication.is_read_only())
+    node.replication().map_or(Ok(false), Replication::is_read_only)
 }
 
 /// The first node that takes writes, and those that take none, by their positions.

@@ -155,8 +155,8 @@ impl Hold {
         group: u64,
         others: &mut ObservedMarks,
     ) -> Result<Option<Hold>, (usize, DbError)> {
-        let is_separate = |node: &Box<dyn Database>| matches!(node.marking(), Marking::Separate(_));
-        if !nodes.first().is_some_and(is_separate) {
+        let marking = nodes.first().map(|node| node.marking());
+        if !matches!(marking, Some(Marking::Separate(_))) {
             return Ok(Some(Hold::start(Id::new(), MarkLocation::None, State::default())));
         }
         let node = first_and_followers(nodes)?.0;

@@ -12,10 +12,18 @@ use crate::url::{Address, DbUrl};
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
-#[cfg(any(feature = "etcd", feature = "mysql", feature = "redis"))]
 impl Stage {
+    /// The connection is lost, and with it the answer.
+    pub(crate) fn no_answer(self, message: impl Into<String>) -> DbError {
+        match self {
+            Stage::Connect | Stage::Statement => DbError::retryable(message).disconnected(),
+            Stage::Commit => DbError::unknown(message),
+        }
+    }
+
     /// The line broke, or was never there: it may come back. Only what TLS does not trust stays as
     /// it is; TLS reports that as bad data.
+    #[cfg(any(feature = "etcd", feature = "mysql", feature = "redis"))]
     pub(crate) fn broken(self, error: &std::io::Error) -> DbError {
         use std::io::ErrorKind;
 
@@ -69,6 +77,30 @@ impl Site {
             message: format!("cannot connect to {}: {}", self.place, error.message),
             obstacle: error.obstacle.or(silent.then_some(Obstacle::Unreachable)),
             ..error
+        }
+    }
+}
+
+/// The error for data of others under a name that Isolario uses.
+pub(crate) fn not_ours(what: &str, place: &str) -> DbError {
+    DbError::fatal(format!(
+        "{place} has {what} that Isolario did not create: choose another database, or rename what is in the way"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_answer_leaves_only_commits_in_doubt() {
+        for (stage, class) in [
+            (Stage::Connect, ErrorClass::Retryable),
+            (Stage::Statement, ErrorClass::Retryable),
+            (Stage::Commit, ErrorClass::Unknown),
+        ] {
+            let error = stage.no_answer("");
+            assert_eq!((error.class, error.disconnected), (class, true));
         }
     }
 }

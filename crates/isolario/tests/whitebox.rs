@@ -7,7 +7,7 @@ use std::path::Path;
 
 use isolario::check;
 use isolario::db::{
-    self, Access, Claim, Connection, Database, DbError, DbUrl, Layout, Marking, Receipt,
+    self, Access, Claim, Connection, Database, DbError, DbUrl, Layout, Marking, Receipt, Traits,
 };
 use isolario::formats::{self, version_order};
 use isolario::model::{ItemView, Level, PromisedOrder, Stamp, VerdictKind};

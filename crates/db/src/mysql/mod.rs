@@ -27,8 +27,8 @@ use crate::database::{
 use crate::error::DbError;
 use crate::hold::Marking;
 use crate::registry::{Driver, Service, Settings};
-use crate::remote::{OURS, Stage, not_ours};
-use crate::site::{GRACE, Site};
+use crate::remote::{OURS, Stage};
+use crate::site::{GRACE, Site, not_ours};
 use crate::sql::{COLUMNS, Client, Reported, Session, SqlProduct, Statements, Style, make_tables};
 use crate::table::TABLE;
 use crate::tls::{Mode, Tls};

@@ -113,7 +113,7 @@ fn publish(line: &Line, place: &str) -> Result<(), DbError> {
          FROM pg_publication WHERE pubname = '{PUBLICATION}'), '{OURS}')"
     );
     if line.query::<String>(&find)? != OURS {
-        return Err(crate::remote::not_ours(&format!("a publication {PUBLICATION}"), place));
+        return Err(crate::site::not_ours(&format!("a publication {PUBLICATION}"), place));
     }
     line.batch(
         Stage::Connect,

@@ -28,8 +28,8 @@ use crate::database::{
 use crate::error::DbError;
 use crate::hold::Marking;
 use crate::registry::{Driver, Service, Settings};
-use crate::remote::{OURS, Stage, not_ours};
-use crate::site::Site;
+use crate::remote::{OURS, Stage};
+use crate::site::{Site, not_ours};
 use crate::sql::{COLUMNS, Reported, Session, SqlProduct, Statements, Style, make_tables};
 use crate::table::TABLE;
 use crate::tls::Mode;

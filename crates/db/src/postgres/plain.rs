@@ -17,7 +17,8 @@ use crate::database::{
     Access, Connection, Database, Layout, Receipt, SqlDatabase, SqlResult, Traits,
 };
 use crate::error::{DbError, ErrorClass};
-use crate::remote::{Stage, not_ours};
+use crate::remote::Stage;
+use crate::site::not_ours;
 use crate::sql::{Client, Session, SqlProduct, Statements, Style, make_tables};
 
 /// Their name in the table of claims, in which they have none: nobody knows who they are.

@@ -57,7 +57,7 @@ impl SqliteClient {
     ) -> rusqlite::Result<SqlResult> {
         let width = statement.column_count();
         let columns = match names {
-            true => statement.column_names().into_iter().map(str::to_owned).collect(),
+            true => statement.column_names().map(str::to_owned).collect(),
             false => Vec::new(),
         };
         let row = |row: &Row<'_>| (0..width).map(|at| row.get_ref(at).map(value)).collect();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use isolario_formats::read;
 use isolario_model::{History, Op, Outcome as Ended, StopReason};
-use isolario_workload::{Aim, Kind, Planner, Workload};
+use isolario_workload::{Aim, Planner, Workload};
 use tempfile::TempDir;
 
 use super::*;

@@ -15,7 +15,7 @@ use isolario_workload::Kind;
 
 use super::worker::{Line, Order, Reply, Report, Start, Worker};
 use super::{Script, ScriptAction, ScriptFamily};
-use isolario_db::{Database, Layout, LockView, prepare};
+use isolario_db::{Database, Layout, LockView, SqlDatabase, prepare};
 use isolario_db::{DbError, ErrorClass};
 
 /// How many keys there is room for. Every play takes new ones.
@@ -125,7 +125,7 @@ impl<'d> ScriptRunner<'d> {
         make_room(nodes)?;
         let views = nodes
             .iter()
-            .map(|node| node.sql().map_or(Ok(None), |sql| sql.lock_view()))
+            .map(|node| node.sql().map_or(Ok(None), SqlDatabase::lock_view))
             .collect::<Result<_, _>>()?;
         let (sender, reports) = mpsc::channel();
         let (workers, has_registers) = (BTreeMap::new(), true);

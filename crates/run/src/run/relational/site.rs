@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isolario_db::{
     self as db, Claim, DRIVERS, Database, DbError, Hold, LockView, Obstacle, SqlConnection,
+    SqlDatabase,
 };
 use isolario_model::Value;
 use isolario_sql::{Aux, Product, Schema, SnapshotScope};
@@ -231,7 +232,7 @@ impl Stage<'_> {
 
     /// Who waits for whom, on each node that tells.
     pub(super) fn lock_views(&self) -> Result<Vec<Option<Box<dyn LockView>>>, DbError> {
-        self.nodes.iter().map(|node| node.sql().map_or(Ok(None), |sql| sql.lock_view())).collect()
+        self.nodes.iter().map(|node| node.sql().map_or(Ok(None), SqlDatabase::lock_view)).collect()
     }
 }
 
