@@ -1,12 +1,32 @@
 //! Canopydb: copy-on-write B+trees, with exclusive or concurrent writers.
 
 use canopydb::{EnvOptions, Error, ReadTransaction, WriteTransaction};
+use isolario::db::claims::{ClaimRow, KEYED, row};
 use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+use isolario::model::Level::{Serializable, SnapshotIsolation};
 
 use crate::{complete, conflict, directory_of, fatal, in_doubt};
 
 const TREE: &[u8] = b"isolario";
+
+/// From https://github.com/arthurprs/canopydb/blob/master/README.md, and the documentation of WriteTransaction.
+const CLAIMS: &[ClaimRow] = &[
+    row(
+        "canopydb",
+        "concurrent",
+        KEYED,
+        &[SnapshotIsolation],
+        "\"These transactions provide Snapshot-Isolation (SI)\"",
+    ),
+    row(
+        "canopydb",
+        "exclusive",
+        KEYED,
+        &[Serializable],
+        "\"exclusive mode with Serializable-Snapshot-Isolation (SSI)\"",
+    ),
+];
 
 /// Concurrent write transactions give snapshot isolation, exclusive ones are serializable.
 pub(crate) const DRIVER: Driver = Driver::new(
@@ -14,6 +34,7 @@ pub(crate) const DRIVER: Driver = Driver::new(
     "canopydb:[DIRECTORY]",
     "Canopydb, in process",
     &["concurrent", "exclusive"],
+    CLAIMS,
     open,
 );
 

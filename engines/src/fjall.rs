@@ -5,16 +5,37 @@ use fjall::{
     PersistMode, Readable, SingleWriterTxDatabase, SingleWriterTxKeyspace, SingleWriterWriteTx,
     Snapshot,
 };
+use isolario::db::claims::{ClaimRow, KEYED, row};
 use isolario::db::embedded::{EmbeddedDatabase, LocalStore, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+use isolario::model::Level::Serializable;
 
 use crate::{complete, conflict, directory_of, fatal, in_doubt};
+
+/// From https://github.com/fjall-rs/fjall/blob/main/README.md.
+const CLAIMS: &[ClaimRow] = &[
+    row(
+        "fjall",
+        "single-writer",
+        KEYED,
+        &[Serializable],
+        "\"This is trivially serializable because it literally serializes write transactions\"",
+    ),
+    row(
+        "fjall",
+        "optimistic",
+        KEYED,
+        &[Serializable],
+        "\"a transactional database for multi-writer, serializable transactions\"",
+    ),
+];
 
 pub(crate) const DRIVER: Driver = Driver::new(
     &["fjall"],
     "fjall:[DIRECTORY]",
     "Fjall, in process",
     &["single-writer", "optimistic"],
+    CLAIMS,
     open,
 );
 

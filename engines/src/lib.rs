@@ -1,7 +1,7 @@
 //! Embedded stores of others as databases of Isolario, one file and one feature each.
 //!
-//! Each file says how to talk to a store. What makes a database of that is in
-//! [`isolario::db::embedded`]; what the stores claim is in the table of claims.
+//! Each file says how to talk to a store, and what that store claims. What makes a database of it is in
+//! [`isolario::db::embedded`].
 
 #[cfg(feature = "canopydb")]
 mod canopydb;

@@ -1,13 +1,30 @@
 //! Mace: a B+tree over a log, with many versions.
 
+use isolario::db::claims::{ClaimRow, KEYED, row};
 use isolario::db::embedded::{EmbeddedDatabase, LocalStore, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+use isolario::model::Level::SnapshotIsolation;
 use mace::{Bucket, BucketOptions, Mace, OpCode, Options, TxnKV, TxnView};
 
 use crate::{complete, conflict, directory_of, fatal, in_doubt};
 
-pub(crate) const DRIVER: Driver =
-    Driver::new(&["mace"], "mace:[DIRECTORY]", "Mace, in process", &["snapshot-isolation"], open);
+/// From https://github.com/abbycin/mace/blob/master/README.md.
+const CLAIMS: &[ClaimRow] = &[row(
+    "mace",
+    "snapshot-isolation",
+    KEYED,
+    &[SnapshotIsolation],
+    "\"Non-blocking concurrent reads and writes with snapshot isolation\"",
+)];
+
+pub(crate) const DRIVER: Driver = Driver::new(
+    &["mace"],
+    "mace:[DIRECTORY]",
+    "Mace, in process",
+    &["snapshot-isolation"],
+    CLAIMS,
+    open,
+);
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;

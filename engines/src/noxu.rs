@@ -2,19 +2,42 @@
 
 use std::sync::Arc;
 
+use isolario::db::claims::{ClaimRow, KEYED, REGISTERS, row};
 use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+use isolario::model::Level::{AdyaReadCommitted, Serializable};
 use noxu::{
     DatabaseConfig, Durability, Environment, EnvironmentConfig, NoxuError, TransactionConfig,
 };
 
 use crate::{complete, conflict, directory_of, fatal, in_doubt};
 
+/// From https://github.com/gburd/noxu/blob/main/docs/src/transactions/isolation.md.
+const CLAIMS: &[ClaimRow] = &[
+    row("noxu", "read-committed", REGISTERS, &[AdyaReadCommitted], "\"Dirty reads are prevented\""),
+    // Locks on the records that were read, and none on what was not found: the manual says so.
+    row(
+        "noxu",
+        "repeatable-read",
+        REGISTERS,
+        &[AdyaReadCommitted],
+        "\"Read and write locks are held until the transaction completes\", of records that exist",
+    ),
+    row(
+        "noxu",
+        "serializable",
+        KEYED,
+        &[Serializable],
+        "\"Repeatable read is observed plus no phantom reads\"",
+    ),
+];
+
 pub(crate) const DRIVER: Driver = Driver::new(
     &["noxu"],
     "noxu:[DIRECTORY]",
     "Noxu DB, in process",
     &["read-committed", "repeatable-read", "serializable"],
+    CLAIMS,
     open,
 );
 

@@ -1,15 +1,32 @@
 //! Persy: a single file with a write-ahead log; values are kept in one of its indexes.
 
+use isolario::db::claims::{ClaimRow, REGISTERS, row};
 use isolario::db::embedded::{EmbeddedDatabase, LocalStore, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+use isolario::model::Level::AdyaReadCommitted;
 use persy::{ByteVec, Config, Persy, PersyError, TransactionConfig, ValueMode};
 
 use crate::{complete, conflict, directory_of, fatal};
 
 const INDEX: &str = "isolario";
 
-pub(crate) const DRIVER: Driver =
-    Driver::new(&["persy"], "persy:[DIRECTORY]", "Persy, in process", &["read-committed"], open);
+/// From https://docs.rs/persy/latest/persy/struct.Persy.html#method.begin.
+const CLAIMS: &[ClaimRow] = &[row(
+    "persy",
+    "read-committed",
+    REGISTERS,
+    &[AdyaReadCommitted],
+    "\"The transaction isolation level is 'read_committed'\"",
+)];
+
+pub(crate) const DRIVER: Driver = Driver::new(
+    &["persy"],
+    "persy:[DIRECTORY]",
+    "Persy, in process",
+    &["read-committed"],
+    CLAIMS,
+    open,
+);
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;

@@ -1,7 +1,9 @@
 //! redb: copy-on-write B+trees in a file, one writer at a time.
 
+use isolario::db::claims::{ClaimRow, KEYED, row};
 use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+use isolario::model::Level::Serializable;
 use redb::{
     Durability, ReadTransaction, ReadableDatabase, TableDefinition, TableError, WriteTransaction,
 };
@@ -10,8 +12,17 @@ use crate::{complete, directory_of, fatal, in_doubt};
 
 const TABLE: TableDefinition<&[u8], &[u8]> = TableDefinition::new("isolario");
 
+/// From https://github.com/cberner/redb/blob/master/docs/design.md.
+const CLAIMS: &[ClaimRow] = &[row(
+    "redb",
+    "serializable",
+    KEYED,
+    &[Serializable],
+    "\"a single isolation level: serializable, in which all writes are applied sequentially\"",
+)];
+
 pub(crate) const DRIVER: Driver =
-    Driver::new(&["redb"], "redb:[DIRECTORY]", "redb, in process", &["serializable"], open);
+    Driver::new(&["redb"], "redb:[DIRECTORY]", "redb, in process", &["serializable"], CLAIMS, open);
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;

@@ -20,6 +20,7 @@ pub(crate) const DRIVER: Driver = Driver::new(
     "rocksdb:[DIRECTORY]",
     "RocksDB, in process",
     &["optimistic", "pessimistic", "optimistic-for-update", "pessimistic-for-update"],
+    &[],
     open,
 );
 

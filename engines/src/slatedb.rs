@@ -2,19 +2,40 @@
 
 use std::sync::Arc;
 
+use isolario::db::claims::{ClaimRow, KEYED, row};
 use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+use isolario::model::Level::{Serializable, SnapshotIsolation};
 use slatedb::object_store::local::LocalFileSystem;
 use slatedb::{Db, DbTransaction, Error, ErrorKind, IsolationLevel};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::{complete, conflict, directory_of, fatal, in_doubt};
 
+/// From https://docs.rs/slatedb/latest/slatedb/enum.IsolationLevel.html.
+const CLAIMS: &[ClaimRow] = &[
+    row(
+        "slatedb",
+        "snapshot",
+        KEYED,
+        &[SnapshotIsolation],
+        "\"Snapshot Isolation - only detects write-write conflicts\"",
+    ),
+    row(
+        "slatedb",
+        "serializable-snapshot",
+        KEYED,
+        &[Serializable],
+        "\"Serializable Snapshot Isolation - detects both read-write and write-write conflicts\"",
+    ),
+];
+
 pub(crate) const DRIVER: Driver = Driver::new(
     &["slatedb"],
     "slatedb:[DIRECTORY]",
     "SlateDB on a local folder, in process",
     &["snapshot", "serializable-snapshot"],
+    CLAIMS,
     open,
 );
 

@@ -16,7 +16,7 @@ use sled::{Db, IVec};
 use crate::{complete, conflict, directory_of, fatal, in_doubt};
 
 pub(crate) const DRIVER: Driver =
-    Driver::new(&["sled"], "sled:[DIRECTORY]", "sled, in process", &["serializable"], open);
+    Driver::new(&["sled"], "sled:[DIRECTORY]", "sled, in process", &["serializable"], &[], open);
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;

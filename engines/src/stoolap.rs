@@ -1,17 +1,39 @@
 //! Stoolap: tables in memory with many versions of each row, and a log.
 
+use isolario::db::claims::{ClaimRow, KEYED, REGISTERS, row};
 use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+use isolario::model::Level::{AdyaReadCommitted, SnapshotIsolation};
 use stoolap::{Database as Tables, IsolationLevel};
 
 use crate::hex::{from_hex, to_hex};
 use crate::{complete, conflict, directory_of, fatal, in_doubt};
+
+/// From https://stoolap.io/docs/architecture/transaction-isolation.
+const CLAIMS: &[ClaimRow] = &[
+    row(
+        "stoolap",
+        "read-committed",
+        REGISTERS,
+        &[AdyaReadCommitted],
+        "\"a transaction only sees data that has been committed by other transactions\"",
+    ),
+    row(
+        "stoolap",
+        "snapshot",
+        KEYED,
+        &[SnapshotIsolation],
+        "\"All queries within the transaction see the same snapshot of data\", and \"write-write conflict \
+         detection to prevent lost updates\"",
+    ),
+];
 
 pub(crate) const DRIVER: Driver = Driver::new(
     &["stoolap"],
     "stoolap:[DIRECTORY]",
     "Stoolap, in process",
     &["read-committed", "snapshot"],
+    CLAIMS,
     open,
 );
 

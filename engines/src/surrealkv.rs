@@ -1,17 +1,29 @@
 //! SurrealKV: a log-structured merge tree with snapshots and optimistic commits.
 
+use isolario::db::claims::{ClaimRow, KEYED, row};
 use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+use isolario::model::Level::SnapshotIsolation;
 use surrealkv::{Durability, Error, Mode, Tree, TreeBuilder};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::{complete, conflict, directory_of, fatal, in_doubt};
+
+/// From https://github.com/surrealdb/surrealkv/blob/main/README.md.
+const CLAIMS: &[ClaimRow] = &[row(
+    "surrealkv",
+    "snapshot-isolation",
+    KEYED,
+    &[SnapshotIsolation],
+    "\"Snapshot Isolation: Multi-version concurrency control\"",
+)];
 
 pub(crate) const DRIVER: Driver = Driver::new(
     &["surrealkv"],
     "surrealkv:[DIRECTORY]",
     "SurrealKV, in process",
     &["snapshot-isolation"],
+    CLAIMS,
     open,
 );
 

@@ -1,10 +1,38 @@
 //! SurrealMX: many versions in memory. It has no files, so its URL has no path.
 
+use isolario::db::claims::{ClaimRow, KEYED, SINGLE, TRANSACTIONS, row};
 use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+use isolario::model::Level::{Linearizable, StrictSerializable, StrongSnapshotIsolation};
 use surrealmx::Error;
 
 use crate::{complete, conflict, fatal, in_doubt};
+
+/// From https://github.com/surrealdb/surrealmx/blob/main/README.md, "Isolation Levels".
+const CLAIMS: &[ClaimRow] = &[
+    row(
+        "surrealmx",
+        "read-only",
+        KEYED,
+        &[StrongSnapshotIsolation],
+        "read-only transactions \"observe a completely consistent, linearizable point-in-time cut of \
+         the database pinned at transaction creation\"",
+    ),
+    row(
+        "surrealmx",
+        "update",
+        TRANSACTIONS,
+        &[StrictSerializable],
+        "update transactions \"execute with Strict Serializable guarantees\"",
+    ),
+    row(
+        "surrealmx",
+        "update",
+        SINGLE,
+        &[Linearizable],
+        "update transactions \"execute with Strict Serializable guarantees\"",
+    ),
+];
 
 /// Read-only transactions promise a snapshot, the others to be strictly serializable. With `update`,
 /// those that only read are of the second kind as well.
@@ -13,6 +41,7 @@ pub(crate) const DRIVER: Driver = Driver::new(
     "surrealmx:",
     "SurrealMX, in process",
     &["read-only", "update"],
+    CLAIMS,
     open,
 );
 

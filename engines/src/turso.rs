@@ -1,17 +1,30 @@
 //! Turso: SQLite in Rust, with many versions of each row (`BEGIN CONCURRENT`).
 
+use isolario::db::claims::{ClaimRow, KEYED, row};
 use isolario::db::embedded::{EmbeddedDatabase, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+use isolario::model::Level::SnapshotIsolation;
 use tokio::runtime::{Builder, Handle, Runtime};
 use turso::{Connection, Error, IntoParams, Value};
 
 use crate::{complete, conflict, directory_of, fatal, in_doubt};
+
+/// From https://github.com/tursodatabase/turso, its guide "MVCC".
+const CLAIMS: &[ClaimRow] = &[row(
+    "turso",
+    "concurrent",
+    KEYED,
+    &[SnapshotIsolation],
+    "\"multiple row versions, snapshot isolation. Each transaction sees consistent snapshot at begin \
+         time\"",
+)];
 
 pub(crate) const DRIVER: Driver = Driver::new(
     &["turso"],
     "turso:[DIRECTORY]",
     "Turso with concurrent writes, in process",
     &["concurrent"],
+    CLAIMS,
     open,
 );
 

@@ -56,6 +56,7 @@ fn what_is_committed_is_there_and_what_is_given_up_is_not() {
 
 #[test]
 fn every_store_says_what_it_is_and_claims_something() {
+    isolario::db::register(DRIVERS);
     each(|driver, isolation| {
         let database = open(driver, isolation);
         let version = database.version().unwrap();

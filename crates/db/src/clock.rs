@@ -1,11 +1,10 @@
 //! The database's own clock, to which hosts that record one run together compare theirs.
 
 use isolario_model::Value;
-use isolario_predicate::Dialect;
 
 use crate::database::Database;
+use crate::database::SqlConnection;
 use crate::error::DbError;
-use crate::sql::SqlConnection;
 
 /// A connection that asks a database for the time.
 pub struct ServerClock {
@@ -22,20 +21,9 @@ pub type ClockBounds = (i64, i64);
 impl ServerClock {
     /// The clock of a database; nothing where it has none that we can ask.
     pub fn of(database: &dyn Database) -> Result<Option<ServerClock>, DbError> {
-        // Each of them is the time of the statement, whatever transaction it is in.
-        let (question, step_us) = match database.dialect() {
-            Some(Dialect::Postgres) => {
-                ("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)", 1)
-            }
-            Some(Dialect::MySql) => {
-                ("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", 1)
-            }
-            Some(Dialect::Sqlite) => {
-                ("SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)", 1000)
-            }
-            _ => return Ok(None),
-        };
-        let connection = database.connect_sql()?;
+        let Ok(sql) = database.sql() else { return Ok(None) };
+        let (question, step_us) = sql.clock();
+        let connection = sql.connect_sql()?;
         Ok(Some(ServerClock { connection, question, step_us }))
     }
 

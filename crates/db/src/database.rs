@@ -1,6 +1,6 @@
 //! The contract between the runner and a database.
 
-use isolario_model::{Level, Stamp};
+use isolario_model::{Level, Stamp, Value};
 use isolario_predicate::Dialect;
 use isolario_workload::{Kind, TableOp};
 
@@ -8,7 +8,6 @@ use crate::certificate::Capture;
 use crate::claims::{self, Claim};
 use crate::error::DbError;
 use crate::hold::Marking;
-use crate::sql::SqlConnection;
 use crate::table::TableResult;
 
 /// What a register holds; nothing before the first write and after a delete.
@@ -17,69 +16,55 @@ pub type RegisterValue = Option<i64>;
 /// A database, or one node of it. It opens connections and knows what it is.
 ///
 /// [`prepare`] is called once, for all nodes; the runner then connects once per session, from the
-/// thread of the session.
+/// thread of the session. What else a database can do is asked of the methods that have a default.
 pub trait Database: Send + Sync {
-    /// The name of its rows in the [table of claims](crate::CLAIMS): `sqlite`, `postgres`.
+    /// The name of its rows in the [table of claims](crate::claims): `sqlite`, `postgres`.
     fn name(&self) -> &str;
 
-    /// The product and its version, as the database itself tells: `SQLite 3.50.2`.
+    /// The product and its version, as the database itself reports them: `SQLite 3.50.2`.
     fn version(&self) -> Result<String, DbError>;
-
-    /// The isolation setting in force, by the database's own name for it.
-    fn isolation(&self) -> &str;
-
-    /// Whether it can run a workload of this kind.
-    fn supports(&self, kind: Kind) -> bool;
-
-    /// What it claims to give for a workload, over this many nodes.
-    fn claim(&self, kind: Kind, nodes: usize) -> Claim {
-        claims::look_up(self.name(), self.isolation(), kind, nodes)
-    }
-
-    /// Whether it heeds the size of registers that a [layout](Layout::value_size) asks for.
-    fn has_value_sizes(&self) -> bool {
-        false
-    }
-
-    /// Whether registers may be written that the [layout](Layout::keys) does not have. Where they may
-    /// not, the runs of [`isolario_workload`]'s workloads have no keys that begin absent.
-    fn takes_new_keys(&self) -> bool {
-        false
-    }
-
-    /// Number of registers that are to exist, and remain unused, between those that exist before a run and
-    /// those that begin absent.
-    fn unused_keys(&self) -> u32 {
-        0
-    }
-
-    /// Whether it can keep the rows of an application in [SQL tables](crate::Settings::tables) of their own.
-    fn has_tables(&self) -> bool {
-        false
-    }
-
-    /// How runs that use it at the same time notice each other. By default, by a mark among the data, which takes one
-    /// connection more than there are sessions.
-    fn marking(&self) -> Marking {
-        Marking::InData
-    }
-
-    /// Reads the mark of the run that uses it, where it is kept [apart](Marking::Separate).
-    fn read_mark(&self) -> Result<Option<String>, DbError> {
-        Err(DbError::unsupported("mark that a run uses it"))
-    }
-
-    /// Replaces the mark in one atomic step, if it is what is expected, and returns whether it did.
-    fn replace_mark(&self, old: Option<&str>, new: Option<&str>) -> Result<bool, DbError> {
-        let _ = (old, new);
-        Err(DbError::unsupported("mark that a run uses it"))
-    }
 
     /// Makes room for a run: empty tables of our own, under names that begin with `isolario_`.
     ///
     /// What an earlier run left under these names is replaced. Something else under these names is
     /// a fatal error with advice: nobody's data is dropped.
     fn prepare(&self, layout: &Layout) -> Result<(), DbError>;
+
+    /// Removes what [`prepare`](Database::prepare) made, when the run is over. A run that was killed
+    /// leaves that to the next one.
+    fn clear(&self) -> Result<(), DbError>;
+
+    /// Opens a connection and sets its isolation level.
+    ///
+    /// A server that cannot be reached is [`Retryable`](crate::ErrorClass::Retryable): the runner
+    /// asks again for a while. A wrong password is [`Fatal`](crate::ErrorClass::Fatal).
+    fn connect(&self) -> Result<Box<dyn Connection>, DbError>;
+
+    /// What sets it apart from other databases.
+    fn traits(&self) -> Traits<'_> {
+        Traits::default()
+    }
+
+    /// What it claims to give for a workload, over this many nodes.
+    fn claim(&self, kind: Kind, nodes: usize) -> Claim {
+        claims::look_up(self.name(), self.traits().isolation, kind, nodes)
+    }
+
+    /// How runs that use it at the same time notice each other. By default, by a mark among the data, which takes one
+    /// connection more than there are sessions.
+    fn marking(&self) -> Marking<'_> {
+        Marking::InData
+    }
+
+    /// Its SQL.
+    fn sql(&self) -> Result<&dyn SqlDatabase, DbError> {
+        Err(DbError::unsupported("SQL"))
+    }
+
+    /// How it follows other nodes, and they follow it.
+    fn replication(&self) -> Option<&dyn Replication> {
+        None
+    }
 
     /// Goes on where the [run](Layout::run) of this layout was when its process was killed: what it left is still
     /// there.
@@ -88,24 +73,7 @@ pub trait Database: Send + Sync {
         Err(DbError::unsupported("way to resume the run of a killed process"))
     }
 
-    /// Removes what [`prepare`](Database::prepare) made, when the run is over. A run that was killed
-    /// leaves that to the next one.
-    fn clear(&self) -> Result<(), DbError> {
-        Ok(())
-    }
-
-    /// Whether it takes no writes: a standby that follows another node. Sessions on it only read.
-    fn is_read_only(&self) -> Result<bool, DbError> {
-        Ok(false)
-    }
-
-    /// How far its log goes, in words that a node which follows it understands; nothing where no
-    /// node follows another.
-    fn log_position(&self) -> Result<Option<String>, DbError> {
-        Ok(None)
-    }
-
-    /// The level that it gives in the order of the positions that its [receipts](Receipt) tell, if it
+    /// The level that it gives in the order of the positions in its [receipts](Receipt), if it
     /// promises an order: asked with [evidence](crate::Settings::evidence) only.
     fn promised(&self, kind: Kind) -> Option<Level> {
         let _ = kind;
@@ -116,17 +84,6 @@ pub trait Database: Send + Sync {
     /// [prepared](Database::prepare), and no client is there yet.
     fn capture(&self) -> Result<Box<dyn Capture>, DbError> {
         Err(DbError::unsupported("log from which the order of versions can be read"))
-    }
-
-    /// Whether a second transaction can read in the snapshot of each, at the isolation level in force.
-    fn has_shadows(&self) -> bool {
-        false
-    }
-
-    /// Waits until it has followed another node's log up to this position.
-    fn follow(&self, position: &str) -> Result<(), DbError> {
-        let _ = position;
-        Ok(())
     }
 
     /// What it does differently from a server as its users have it, for the sake of the run: one
@@ -140,27 +97,114 @@ pub trait Database: Send + Sync {
     fn durability(&self) -> Option<String> {
         None
     }
+}
 
-    /// Opens a connection and sets its isolation level.
-    ///
-    /// A server that cannot be reached is [`Retryable`](crate::ErrorClass::Retryable): the runner
-    /// asks again for a while. A wrong password is [`Fatal`](crate::ErrorClass::Fatal).
-    fn connect(&self) -> Result<Box<dyn Connection>, DbError>;
+/// What sets a database apart from others, as far as a run has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits<'d> {
+    /// The isolation setting in force, by the database's own name for it.
+    pub isolation: &'d str,
+    /// The workloads that it can run.
+    pub workloads: &'d [Kind],
+    /// Whether it heeds the size of registers that a [layout](Layout::value_size) asks for.
+    pub value_sizes: bool,
+    /// Whether registers may be written that the [layout](Layout::keys) does not have. Where they may
+    /// not, the runs of [`isolario_workload`]'s workloads have no keys that begin absent.
+    pub new_keys: bool,
+    /// Number of registers that are to exist, and remain unused, between those that exist before a run and
+    /// those that begin absent.
+    pub unused_keys: u32,
+    /// Whether it can keep the rows of an application in [SQL tables](crate::Settings::tables) of their own.
+    pub tables: bool,
+    /// Whether a second transaction can read in the snapshot of each, at the isolation level in force.
+    pub shadows: bool,
+    /// What the logs of its nodes contain.
+    pub logs: NodeLogs,
+    /// Whether a program of the user's is asked in its place.
+    pub by_driver: bool,
+}
 
-    /// Which SQL it speaks, if any.
-    fn dialect(&self) -> Option<Dialect> {
-        None
+/// What the logs of the nodes of a database contain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeLogs {
+    /// Each its own.
+    Own,
+    /// All have one log: any of them has it.
+    One,
+    /// Each has a log of its own, with the same transactions as the others.
+    Same,
+}
+
+impl Default for Traits<'_> {
+    fn default() -> Self {
+        Traits {
+            isolation: "default",
+            workloads: &[Kind::Mini, Kind::General],
+            value_sizes: false,
+            new_keys: false,
+            unused_keys: 0,
+            tables: false,
+            shadows: false,
+            logs: NodeLogs::Own,
+            by_driver: false,
+        }
     }
+}
+
+/// A database that speaks SQL.
+pub trait SqlDatabase {
+    /// Its dialect.
+    fn dialect(&self) -> Dialect;
 
     /// Opens a connection that takes statements as text, at the isolation level that was asked for.
-    fn connect_sql(&self) -> Result<Box<dyn SqlConnection>, DbError> {
-        Err(DbError::unsupported("SQL"))
-    }
+    fn connect_sql(&self) -> Result<Box<dyn SqlConnection>, DbError>;
 
     /// Opens its view of who waits for whom, where it has one and lets us see it.
-    fn lock_view(&self) -> Result<Option<Box<dyn LockView>>, DbError> {
-        Ok(None)
-    }
+    fn lock_view(&self) -> Result<Option<Box<dyn LockView>>, DbError>;
+
+    /// The question for the time of the statement, whatever transaction it is in, and the unit of the answer in
+    /// microseconds.
+    fn clock(&self) -> (&'static str, i64);
+}
+
+/// A connection that takes statements as text.
+///
+/// It knows nothing of transactions: `BEGIN` and `COMMIT` are statements, and what an error leaves
+/// behind is the caller's to clean up. An error with the database's own code concerns that statement,
+/// whatever its [class](crate::ErrorClass), unless it says that the connection is lost.
+pub trait SqlConnection: Send {
+    /// Runs one statement. Where it may end a transaction, because it is a commit or stands outside
+    /// of any transaction, a lost answer means that nobody knows whether it took effect.
+    fn statement(&mut self, sql: &str, ends: bool) -> Result<SqlResult, DbError>;
+
+    /// The server's own number of this connection, by which it shows up in the server's tables of
+    /// sessions and locks.
+    fn id(&self) -> Option<u64>;
+}
+
+/// What came back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SqlResult {
+    /// The names of the columns; a server that returns no row need not tell them.
+    pub columns: Vec<String>,
+    /// The rows, with a value for each column.
+    pub rows: Vec<Vec<Value>>,
+    /// How many rows the statement changed, or returned where it changes none.
+    pub changed: u64,
+}
+
+/// A database whose nodes may follow each other.
+pub trait Replication {
+    /// Whether it takes no writes: a standby that follows another node. Sessions on it only read.
+    fn is_read_only(&self) -> Result<bool, DbError>;
+
+    /// How far its log goes, in words that a node which follows it understands; nothing where no
+    /// node follows another.
+    fn log_position(&self) -> Result<Option<String>, DbError>;
+
+    /// Waits until it has followed another node's log up to this position.
+    fn follow(&self, position: &str) -> Result<(), DbError>;
 }
 
 /// Who waits for a lock that another session holds, as the database itself tells.
@@ -180,11 +224,18 @@ pub fn prepare(nodes: &[Box<dyn Database>], layout: &Layout) -> Result<(), (usiz
     if followers.is_empty() {
         return Ok(());
     }
-    let Some(position) = nodes[first].log_position().map_err(at_first)? else { return Ok(()) };
+    let Some(replication) = nodes[first].replication() else { return Ok(()) };
+    let Some(position) = replication.log_position().map_err(at_first)? else { return Ok(()) };
     for follower in followers {
-        nodes[follower].follow(&position).map_err(|error| (follower, error))?;
+        let replication = nodes[follower].replication();
+        let followed = replication.map_or(Ok(()), |it| it.follow(&position));
+        followed.map_err(|error| (follower, error))?;
     }
     Ok(())
+}
+
+fn is_read_only(node: &dyn Database) -> Result<bool, DbError> {
+    node.replication().map_or(Ok(false), Replication::is_read_only)
 }
 
 /// The first node that takes writes, and those that take none, by their positions.
@@ -194,9 +245,10 @@ pub(crate) fn first_and_followers(
     let mut followers = Vec::new();
     let mut first = None;
     for (number, node) in nodes.iter().enumerate() {
-        match node.is_read_only().map_err(|error| (number, error))? {
-            true => followers.push(number),
-            false => first = first.or(Some(number)),
+        if is_read_only(node.as_ref()).map_err(|error| (number, error))? {
+            followers.push(number);
+        } else {
+            first = first.or(Some(number));
         }
     }
     match first {
@@ -213,8 +265,9 @@ pub(crate) fn first_and_followers(
 /// Removes what a run made, on the first node that takes writes. Whether it works or not: the next run
 /// replaces what is left.
 pub fn clear(nodes: &[Box<dyn Database>]) {
-    let first =
-        nodes.iter().find(|node| node.is_read_only().is_ok_and(|is_read_only| !is_read_only));
+    let first = nodes
+        .iter()
+        .find(|node| is_read_only(node.as_ref()).is_ok_and(|is_read_only| !is_read_only));
     let _ = first.map(|node| node.clear());
 }
 
@@ -227,7 +280,7 @@ pub struct Layout {
     /// How many keys there are, from 0; for lists, at a time: as lists grow long, later keys take
     /// their place. An adapter may create the rows of registers beforehand, as long as they read
     /// as nothing. Registers beyond these begin absent, where the database
-    /// [takes them](Database::takes_new_keys).
+    /// [takes them](Traits::new_keys).
     pub keys: u32,
     /// How many bytes a register is to take at least, in databases that store bytes.
     pub value_size: u32,

@@ -15,8 +15,6 @@
 
 mod data;
 mod mark;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-pub(crate) mod table;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -25,6 +23,7 @@ use std::time::{Duration, Instant};
 
 use crate::database::{Database, Layout, first_and_followers};
 use crate::error::{DbError, ErrorClass, Obstacle};
+use crate::locked::locked;
 use data::DataMark;
 use mark::{Id, Mark};
 
@@ -32,16 +31,24 @@ use mark::{Id, Mark};
 pub type SharedNodes = Arc<Vec<Box<dyn Database>>>;
 
 /// How runs that use one database at the same time notice each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 #[non_exhaustive]
-pub enum Marking {
-    /// The database has a place for the mark that no run replaces by preparing:
-    /// [`read_mark`](Database::read_mark) and [`replace_mark`](Database::replace_mark).
-    Separate,
+pub enum Marking<'d> {
+    /// The database has a place for the mark that no run replaces by preparing.
+    Separate(&'d dyn MarkStore),
     /// The mark is a register or a list of the run, next to those of the workload.
     InData,
     /// Runs share nothing: each has its own keys, or its own database.
     NotNeeded,
+}
+
+/// A place for the mark of the run that uses a database.
+pub trait MarkStore {
+    /// Reads the mark.
+    fn read_mark(&self) -> Result<Option<String>, DbError>;
+
+    /// Replaces the mark in one atomic step, if it is what is expected, and returns whether it did.
+    fn replace_mark(&self, old: Option<&str>, new: Option<&str>) -> Result<bool, DbError>;
 }
 
 /// How often the mark is renewed.
@@ -91,9 +98,17 @@ struct Keeper {
     is_ours: bool,
 }
 
+/// The place for the mark of a node.
+fn store(node: &dyn Database) -> Result<&dyn MarkStore, DbError> {
+    match node.marking() {
+        Marking::Separate(store) => Ok(store),
+        _ => Err(DbError::unsupported("mark that a run uses it")),
+    }
+}
+
 impl Keeper {
-    fn database(&self) -> &dyn Database {
-        self.nodes[self.node].as_ref()
+    fn store(&self) -> Result<&dyn MarkStore, DbError> {
+        store(self.nodes[self.node].as_ref())
     }
 }
 
@@ -122,10 +137,10 @@ impl Hold {
             Marking::InData => {
                 Ok(Hold::start(id, MarkLocation::Data(Arc::clone(nodes)), State::default()))
             }
-            Marking::Separate => {
+            Marking::Separate(_) => {
                 let node = first_and_followers(nodes)?.0;
                 let mark = Mark::of_this_process(id, group);
-                let taken = take(nodes[node].as_ref(), &mark);
+                let taken = store(nodes[node].as_ref()).and_then(|store| take(store, &mark));
                 taken.map_err(|error| (node, error))?;
                 let keeper = Keeper { nodes: Arc::clone(nodes), node, is_ours: true };
                 let state = State { mark: Some(mark), ..State::default() };
@@ -140,12 +155,14 @@ impl Hold {
         group: u64,
         others: &mut ObservedMarks,
     ) -> Result<Option<Hold>, (usize, DbError)> {
-        if nodes.first().is_none_or(|node| node.marking() != Marking::Separate) {
+        let marking = nodes.first().map(|node| node.marking());
+        if !matches!(marking, Some(Marking::Separate(_))) {
             return Ok(Some(Hold::start(Id::new(), MarkLocation::None, State::default())));
         }
         let node = first_and_followers(nodes)?.0;
         let at = |error| (node, error);
-        let Some(mark) = read(nodes[node].as_ref()).map_err(at)? else { return Ok(None) };
+        let read = store(nodes[node].as_ref()).and_then(read);
+        let Some(mark) = read.map_err(at)? else { return Ok(None) };
         if mark.group != Some(group) {
             return match others.observe(&mark) {
                 Life::Alive => Err(at(in_use(&mark.to_string()))),
@@ -224,7 +241,7 @@ impl Drop for Hold {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// Renews the mark until the hold is dropped or lost.
@@ -269,8 +286,9 @@ impl Shared {
         match &self.location {
             MarkLocation::Separate(keeper) if !keeper.is_ours => return,
             MarkLocation::Separate(keeper) => {
-                if let (Some(mark), None) = (&state.mark, &state.strange) {
-                    let _ = keeper.database().replace_mark(Some(&mark.to_string()), None);
+                if let (Some(mark), None, Ok(store)) = (&state.mark, &state.strange, keeper.store())
+                {
+                    let _ = store.replace_mark(Some(&mark.to_string()), None);
                 }
             }
             _ => {}
@@ -281,17 +299,17 @@ impl Shared {
 
 fn beat_apart(keeper: &Keeper, state: &mut State) -> Result<(), DbError> {
     let State { mark: Some(mark), strange, has_vanished, .. } = state else { return Ok(()) };
-    let database = keeper.database();
+    let store = keeper.store()?;
     let next = mark.renewed();
-    if keeper.is_ours && database.replace_mark(Some(&mark.to_string()), Some(&next.to_string()))? {
+    if keeper.is_ours && store.replace_mark(Some(&mark.to_string()), Some(&next.to_string()))? {
         *mark = next;
         return Ok(());
     }
-    match database.read_mark()? {
+    match store.read_mark()? {
         None => {
             *has_vanished = true;
             if keeper.is_ours {
-                database.replace_mark(None, Some(&mark.to_string()))?;
+                store.replace_mark(None, Some(&mark.to_string()))?;
             }
         }
         Some(found) => match Mark::parse(&found) {
@@ -304,11 +322,11 @@ fn beat_apart(keeper: &Keeper, state: &mut State) -> Result<(), DbError> {
 }
 
 /// Writes a mark as soon as no other run has the database.
-fn take(database: &dyn Database, mark: &Mark) -> Result<(), DbError> {
+fn take(store: &dyn MarkStore, mark: &Mark) -> Result<(), DbError> {
     let mut others = ObservedMarks::default();
     let deadline = Instant::now() + PATIENCE;
     loop {
-        match try_to_take(database, mark, &mut others) {
+        match try_to_take(store, mark, &mut others) {
             Ok(true) => return Ok(()),
             Ok(false) => {}
             Err(error) => {
@@ -324,26 +342,26 @@ fn take(database: &dyn Database, mark: &Mark) -> Result<(), DbError> {
 }
 
 fn try_to_take(
-    database: &dyn Database,
+    store: &dyn MarkStore,
     mark: &Mark,
     others: &mut ObservedMarks,
 ) -> Result<bool, DbError> {
     let new = mark.to_string();
-    let Some(found) = read(database)? else {
-        return database.replace_mark(None, Some(&new));
+    let Some(found) = read(store)? else {
+        return store.replace_mark(None, Some(&new));
     };
     match others.observe(&found) {
         // The answer to an earlier attempt was lost.
         _ if found.id == mark.id => Ok(true),
         Life::Alive => Err(in_use(&found.to_string())),
-        Life::Dead => database.replace_mark(Some(&found.to_string()), Some(&new)),
+        Life::Dead => store.replace_mark(Some(&found.to_string()), Some(&new)),
         Life::Unknown => Ok(false),
     }
 }
 
 /// The mark that a database has. What is there instead of one is not ours.
-fn read(database: &dyn Database) -> Result<Option<Mark>, DbError> {
-    let Some(text) = database.read_mark()? else { return Ok(None) };
+fn read(store: &dyn MarkStore) -> Result<Option<Mark>, DbError> {
+    let Some(text) = store.read_mark()? else { return Ok(None) };
     match Mark::parse(&text) {
         Some(mark) => Ok(Some(mark)),
         None => Err(DbError::fatal(format!(

@@ -29,12 +29,12 @@
 //!
 //! # Adding a database
 //!
-//! Write one file beside `sqlite.rs`: a [`Driver`] for the registry, a [`Database`], a
+//! Write a folder next to `sqlite`: a [`Driver`] for the registry, a [`Database`], a
 //! [`Connection`]. The contract is in the documentation of these traits; the book has a guide. A store
 //! of keys and values needs less: see [`embedded`].
 
 pub mod certificate;
-mod claims;
+pub mod claims;
 mod clock;
 mod database;
 pub mod embedded;
@@ -44,8 +44,7 @@ mod etcd;
 #[cfg(all(unix, feature = "exec"))]
 mod exec;
 mod hold;
-#[cfg(feature = "sqlite")]
-pub mod matches;
+mod locked;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "postgres")]
@@ -53,11 +52,20 @@ mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
 mod registry;
-#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
+#[cfg(any(
+    feature = "etcd",
+    feature = "mysql",
+    feature = "postgres",
+    feature = "redis",
+    feature = "sqlite"
+))]
 mod remote;
 mod secrets;
 #[cfg(feature = "sim")]
 mod sim;
+#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
+mod site;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -68,18 +76,20 @@ mod temporary;
 mod tls;
 mod url;
 
-pub use claims::{CLAIMS, Claim, ClaimNodes, ClaimRow};
+pub use claims::{Claim, ClaimNodes, ClaimRow};
 pub use clock::{ClockBounds, ServerClock};
 pub use database::{
-    Access, ConditionalResult, Connection, Database, Layout, LockView, Receipt, RegisterValue,
-    clear, prepare,
+    Access, ConditionalResult, Connection, Database, Layout, LockView, NodeLogs, Receipt,
+    RegisterValue, Replication, SqlConnection, SqlDatabase, SqlResult, Traits, clear, prepare,
 };
 pub use error::{DbError, ErrorClass, Obstacle};
-pub use hold::{Hold, LEASE, Marking, ObservedMarks, SharedNodes};
+pub use hold::{Hold, LEASE, MarkStore, Marking, ObservedMarks, SharedNodes};
 pub use registry::{
-    DRIVERS, Driver, OpenFn, Settings, drivers, host_and_port, names_server, open, register,
+    DRIVERS, Driver, OpenFn, Service, Settings, drivers, host_and_port, is_embedded, names_server,
+    open, register,
 };
-pub use sql::{SqlConnection, SqlResult};
+#[cfg(feature = "sqlite")]
+pub use sqlite::matches;
 pub use state_report::StateReport;
 pub use table::{TABLE, TableResult};
 pub use temporary::abandon_temporary_files;

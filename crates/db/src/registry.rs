@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use isolario_workload::Schema;
 
+use crate::claims::ClaimRow;
 use crate::database::Database;
 use crate::error::DbError;
 use crate::url::{Address, DbUrl};
@@ -27,7 +28,7 @@ pub struct Settings {
     /// for their files do so then; otherwise they need not.
     pub durable: bool,
     /// The application whose rows are to be kept in SQL tables of their own, where the database
-    /// [has them](crate::Database::has_tables), instead of as registers.
+    /// [has them](crate::Traits::tables), instead of as registers.
     pub tables: Option<Schema>,
 }
 
@@ -74,23 +75,38 @@ pub struct Driver {
     pub about: &'static str,
     /// Its isolation levels by its own names, weakest first; empty where names are free.
     pub isolations: &'static [&'static str],
-    /// The port of its servers, where a URL names none; none for databases without servers.
-    pub port: Option<u16>,
+    /// What it claims to give.
+    pub claims: &'static [ClaimRow],
+    /// Where it runs.
+    pub service: Service,
     /// Opens one. This may look at the URL and at the settings, but sends nothing yet.
     pub open: OpenFn,
 }
 
+/// Where a database runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Service {
+    /// In this process.
+    Embedded,
+    /// In servers, at this port where a URL names none.
+    Server(u16),
+    /// Wherever a program of the user's finds it.
+    Program,
+}
+
 impl Driver {
-    /// A database by its schemes, the form of its URLs, what it is in half a sentence, its isolation
-    /// levels weakest first, and how it is opened.
+    /// An embedded database by its schemes, the form of its URLs, what it is in half a sentence, its isolation
+    /// levels weakest first, its claims, and how it is opened.
     pub const fn new(
         schemes: &'static [&'static str],
         form: &'static str,
         about: &'static str,
         isolations: &'static [&'static str],
+        claims: &'static [ClaimRow],
         open: OpenFn,
     ) -> Driver {
-        Driver { schemes, form, about, isolations, port: None, open }
+        Driver { schemes, form, about, isolations, claims, service: Service::Embedded, open }
     }
 }
 
@@ -135,13 +151,20 @@ fn driver_of(url: &DbUrl) -> Option<&'static Driver> {
 
 /// Whether a URL is that of a server, and not of a store in this process or of a driver.
 pub fn names_server(url: &DbUrl) -> bool {
-    driver_of(url).is_some_and(|driver| driver.port.is_some())
+    matches!(driver_of(url).map(|driver| driver.service), Some(Service::Server(_)))
+}
+
+/// Whether a URL is that of a store in this process.
+pub fn is_embedded(url: &DbUrl) -> bool {
+    driver_of(url).is_some_and(|driver| driver.service == Service::Embedded)
 }
 
 /// Host and port of the server that a URL names.
 pub fn host_and_port(url: &DbUrl) -> Result<(String, u16), DbError> {
     let no_server = || DbError::fatal(format!("{url} does not give the host and port of a server"));
-    let usual = driver_of(url).and_then(|driver| driver.port).ok_or_else(no_server)?;
+    let Some(Service::Server(usual)) = driver_of(url).map(|driver| driver.service) else {
+        return Err(no_server());
+    };
     let Address { host, port, .. } = url.address()?;
     // A path is where a socket of the same machine is.
     match host.starts_with('/') {

@@ -1,10 +1,5 @@
 //! Operations on a table: what an adapter answers, and what every adapter of an SQL database shares.
 
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-pub(crate) mod application;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-pub(crate) mod sql;
-
 use isolario_workload::RowValues;
 
 /// The table of a run. Its rows have a key `id`, two columns `a` and `b` that ranges are about, and

@@ -1,11 +1,13 @@
 //! The temporary directories of databases, which nobody should find after the process has ended.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use tempfile::TempDir;
+
+use crate::error::DbError;
+use crate::locked::locked;
 
 /// Those there are, for whoever ends the process without dropping its databases.
 static DIRECTORIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -14,9 +16,11 @@ static DIRECTORIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 pub(crate) struct Temporary(TempDir);
 
 impl Temporary {
-    pub(crate) fn make() -> io::Result<Temporary> {
-        let mut directories = lock();
-        let directory = TempDir::with_prefix("isolario-")?;
+    pub(crate) fn make() -> Result<Temporary, DbError> {
+        let mut directories = locked(&DIRECTORIES);
+        let directory = TempDir::with_prefix("isolario-").map_err(|error| {
+            DbError::fatal(format!("cannot make a temporary directory: {error}"))
+        })?;
         directories.push(directory.path().to_owned());
         Ok(Temporary(directory))
     }
@@ -28,7 +32,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        lock().retain(|directory| directory != self.path());
+        locked(&DIRECTORIES).retain(|directory| directory != self.path());
     }
 }
 
@@ -36,12 +40,8 @@ impl Drop for Temporary {
 /// exit without dropping them, as on a second Ctrl-C. Whatever uses those databases fails from now
 /// on.
 pub fn abandon_temporary_files() {
-    for directory in lock().drain(..) {
+    for directory in locked(&DIRECTORIES).drain(..) {
         // A session may be making a file in it at this moment.
         let _ = (0..3).find(|_| fs::remove_dir_all(&directory).is_ok());
     }
-}
-
-fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
-    DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner)
 }

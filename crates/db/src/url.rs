@@ -104,9 +104,6 @@ impl DbUrl {
 impl fmt::Display for DbUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.scheme)?;
-        if self.scheme == "exec" {
-            return f.write_str(&secrets::masked(&self.rest));
-        }
         let authority = self.rest.strip_prefix("//").map(|rest| {
             let end = rest.find(['/', '?']).unwrap_or(rest.len());
             rest.split_at(end)
@@ -116,7 +113,9 @@ impl fmt::Display for DbUrl {
                 let user = login.split(':').next().unwrap_or_default();
                 write!(f, "//{user}:***@{place}{rest}")
             }
-            _ => f.write_str(&self.rest),
+            _ if authority.is_some() => f.write_str(&self.rest),
+            // The command of a driver, for one.
+            _ => f.write_str(&secrets::masked(&self.rest)),
         }
     }
 }

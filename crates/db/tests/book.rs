@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use isolario_db::{CLAIMS, ClaimNodes, ClaimRow, DRIVERS};
+use isolario_db::{ClaimNodes, ClaimRow, DRIVERS};
 use isolario_model::Level;
 use isolario_workload::Kind;
 
@@ -32,10 +32,12 @@ fn line(row: &ClaimRow) -> String {
 #[test]
 fn the_book_has_every_claim_and_no_other() {
     let page = page("guide/claims.md");
+    // Those of stores of others follow under a heading of their own.
+    let (ours, _) = page.split_once("\n## Stores of others\n").unwrap();
     let rows =
-        page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| database"));
+        ours.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| database"));
     let shown: Vec<_> = rows.collect();
-    let expected: Vec<_> = CLAIMS.iter().map(line).collect();
+    let expected: Vec<_> = DRIVERS.iter().flat_map(|driver| driver.claims).map(line).collect();
     assert_eq!(shown, expected);
 }
 

@@ -14,7 +14,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use isolario::db::{Access, Claim, Connection, Database, DbError, Layout, Receipt, RegisterValue};
+use isolario::db::{
+    Access, Claim, Connection, Database, DbError, Layout, Receipt, RegisterValue, Traits,
+};
 use isolario::model::Level;
 use isolario::run::{Handle, RunOutcome, Settings, run_against};
 use isolario::workload::{Kind, Workload};
@@ -45,12 +47,8 @@ impl Database for Store {
         Ok("Careless 1.0".to_owned())
     }
 
-    fn isolation(&self) -> &str {
-        "serializable"
-    }
-
-    fn supports(&self, kind: Kind) -> bool {
-        matches!(kind, Kind::Mini | Kind::General)
+    fn traits(&self) -> Traits<'_> {
+        Traits { isolation: "serializable", ..Traits::default() }
     }
 
     fn claim(&self, _: Kind, _: usize) -> Claim {
@@ -58,6 +56,11 @@ impl Database for Store {
     }
 
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {
+        self.with(HashMap::clear);
+        Ok(())
+    }
+
+    fn clear(&self) -> Result<(), DbError> {
         self.with(HashMap::clear);
         Ok(())
     }

@@ -27,7 +27,7 @@ type Log = Arc<Mutex<Vec<Bytes>>>;
 static STORES: LazyLock<Mutex<HashMap<String, Log>>> = LazyLock::new(Mutex::default);
 
 static DRIVERS: &[Driver] =
-    &[Driver::new(&["toy"], "toy:NAME", "a store of a test", &["serializable"], open)];
+    &[Driver::new(&["toy"], "toy:NAME", "a store of a test", &["serializable"], &[], open)];
 
 fn log_of(name: &str) -> Log {
     Arc::clone(STORES.lock().unwrap().entry(name.to_owned()).or_default())

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use isolario::Level;
 use isolario::db::{
-    self, Access, Claim, Connection, Database, DbError, Layout, Receipt, RegisterValue, RunProgress,
+    self, Access, Claim, Connection, Database, DbError, Layout, Receipt, RegisterValue,
+    RunProgress, Traits,
 };
 use isolario::model::{RunVerdict, StopReason, VerdictKind};
 use isolario::run::{
@@ -42,16 +43,16 @@ impl Database for Store {
     fn version(&self) -> Result<String, DbError> {
         Ok("Store 1".to_owned())
     }
-    fn isolation(&self) -> &str {
-        "serializable"
-    }
-    fn supports(&self, kind: Kind) -> bool {
-        kind == Kind::Mini
+    fn traits(&self) -> Traits<'_> {
+        Traits { isolation: "serializable", workloads: &[Kind::Mini], ..Traits::default() }
     }
     fn claim(&self, _: Kind, _: usize) -> Claim {
         Claim { levels: vec![Level::ReadCommitted], source: "its page".to_owned() }
     }
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {
+        Ok(())
+    }
+    fn clear(&self) -> Result<(), DbError> {
         Ok(())
     }
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use isolario::check;
 use isolario::db::{
-    self, Access, Claim, Connection, Database, DbError, DbUrl, Layout, Marking, Receipt,
+    self, Access, Claim, Connection, Database, DbError, DbUrl, Layout, Marking, Receipt, Traits,
 };
 use isolario::formats::{self, version_order};
 use isolario::model::{ItemView, Level, PromisedOrder, Stamp, VerdictKind};
@@ -44,19 +44,15 @@ impl Database for Backwards {
         self.0.version()
     }
 
-    fn isolation(&self) -> &str {
-        self.0.isolation()
-    }
-
-    fn supports(&self, kind: Kind) -> bool {
-        self.0.supports(kind)
+    fn traits(&self) -> Traits<'_> {
+        self.0.traits()
     }
 
     fn claim(&self, kind: Kind, nodes: usize) -> Claim {
         self.0.claim(kind, nodes)
     }
 
-    fn marking(&self) -> Marking {
+    fn marking(&self) -> Marking<'_> {
         self.0.marking()
     }
 
@@ -66,6 +62,10 @@ impl Database for Backwards {
 
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
         self.0.prepare(layout)
+    }
+
+    fn clear(&self) -> Result<(), DbError> {
+        self.0.clear()
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {

@@ -40,7 +40,7 @@ pub use generate::{Mix, MixError, Part, Planned, Planner, Shape, Style};
 pub use infer::{OldVersion, Reading, history, old_versions};
 pub use instrument::{Instrument, Instrumented, Refusal, Shown, StatementKind, kind_of};
 pub use predicates::{Certified, certified};
-pub use product::{Limit, Product};
+pub use product::{Limit, Product, SnapshotScope};
 pub use reduce::Reduction;
 pub use round::{
     Element, Failure, Recorded, RecordedTxn, Round, Seen, Snapshot, savepoint_of, take_seen,

@@ -20,6 +20,17 @@ pub struct Product {
     pub old_share_lock: bool,
     /// Whether writes lock the gaps between rows, so that nobody inserts there.
     gap_locks: bool,
+    /// Whether it is a single server, which gives snapshots and a serial order in real time.
+    pub is_alone: bool,
+}
+
+/// The scope of a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotScope {
+    /// A statement, with its subqueries.
+    Statement,
+    /// A transaction.
+    Transaction,
 }
 
 /// A limit on how many rows a query shows.
@@ -37,6 +48,7 @@ impl Product {
         locking_reads: true,
         old_share_lock: false,
         gap_locks: false,
+        is_alone: true,
     };
     /// MariaDB.
     pub const MARIADB: Product = Product {
@@ -45,6 +57,7 @@ impl Product {
         locking_reads: true,
         old_share_lock: true,
         gap_locks: true,
+        is_alone: true,
     };
     /// MySQL, and TiDB as far as it goes along.
     pub const MYSQL: Product = Product {
@@ -53,6 +66,7 @@ impl Product {
         locking_reads: true,
         old_share_lock: false,
         gap_locks: true,
+        is_alone: true,
     };
     /// SQLite.
     pub const SQLITE: Product = Product {
@@ -61,16 +75,48 @@ impl Product {
         locking_reads: false,
         old_share_lock: false,
         gap_locks: false,
+        is_alone: true,
     };
 
     /// The product that an adapter calls by this name, if it speaks SQL that is known here.
     pub fn named(name: &str) -> Option<Product> {
         match name {
-            "postgres" | "cockroach" => Some(Product::POSTGRES),
-            "mariadb" | "galera" => Some(Product::MARIADB),
+            "postgres" => Some(Product::POSTGRES),
+            "cockroach" => Some(Product { is_alone: false, ..Product::POSTGRES }),
+            "mariadb" => Some(Product::MARIADB),
+            "galera" => Some(Product { is_alone: false, ..Product::MARIADB }),
             "mysql" => Some(Product::MYSQL),
-            "tidb" => Some(Product { gap_locks: false, ..Product::MYSQL }),
+            "tidb" => Some(Product { gap_locks: false, is_alone: false, ..Product::MYSQL }),
             "sqlite" => Some(Product::SQLITE),
+            _ => None,
+        }
+    }
+
+    /// Whether an error ends the transaction.
+    pub fn ends_on_error(&self) -> bool {
+        self.dialect == Dialect::Postgres
+    }
+
+    /// Whether serializable transactions that only read lock the rows that they read.
+    pub fn readers_lock(&self) -> bool {
+        self.dialect != Dialect::Postgres
+    }
+
+    /// Whether schemas can be kept apart in one database.
+    pub fn has_namespaces(&self) -> bool {
+        self.dialect != Dialect::Sqlite
+    }
+
+    /// The scope of a snapshot, for queries that lock nothing. At repeatable read, MySQL has one per transaction.
+    /// SQLite has one because no transaction commits into another that has begun to read.
+    pub fn snapshots(&self, isolation: &str) -> Option<SnapshotScope> {
+        match (self.dialect, isolation) {
+            _ if !self.is_alone => None,
+            (Dialect::Postgres, "read-committed") => Some(SnapshotScope::Statement),
+            (Dialect::Postgres | Dialect::Sqlite, "repeatable-read" | "serializable")
+            | (Dialect::MySql, "repeatable-read" | "innodb-snapshot-isolation") => {
+                Some(SnapshotScope::Transaction)
+            }
             _ => None,
         }
     }

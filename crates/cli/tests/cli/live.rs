@@ -512,7 +512,7 @@ fn what_a_killed_run_left_in_a_database_goes_with_the_next_one() {
     let sandbox = Sandbox::new();
     let servers = Servers::start(Kind::Postgres, Durability::Fast).unwrap();
     let database = open(&DbUrl::parse(servers.url()).unwrap(), &Settings::default()).unwrap();
-    let mut line = database.connect_sql().unwrap();
+    let mut line = database.sql().unwrap().connect_sql().unwrap();
     let mut left = || {
         let question = "SELECT (SELECT count(*) FROM pg_replication_slots), \
              (SELECT count(*) FROM pg_publication), \

@@ -12,14 +12,6 @@
 //! Nothing here depends on timing, and nothing is decoded while clients run.
 
 mod assemble;
-#[cfg(feature = "mysql")]
-pub(crate) mod binlog;
-#[cfg(feature = "postgres")]
-pub(crate) mod changefeed;
-#[cfg(feature = "mysql")]
-pub(crate) mod mvcc;
-#[cfg(feature = "postgres")]
-pub(crate) mod pgoutput;
 mod visibility;
 
 use isolario_model::{Level, Stamp};

@@ -3,13 +3,13 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, Error as _};
 use serde_json::{Value, json};
 use ureq::Agent;
 use ureq::tls::{RootCerts, TlsConfig};
 
 use crate::error::{DbError, Obstacle};
-use crate::remote::{Site, Stage};
+use crate::remote::Stage;
+use crate::site::Site;
 use crate::tls::{Mode, Tls, certificates};
 
 /// The usual port of clients.
@@ -27,63 +27,25 @@ pub(super) fn text(plain: &str) -> String {
     BASE64_STANDARD.encode(plain)
 }
 
-/// What is there under a key. Fields without a value are left out of the answers.
-#[derive(Deserialize)]
-pub(super) struct Entry {
-    #[serde(default, deserialize_with = "plain")]
-    pub(super) value: String,
-    /// The revision that wrote it.
-    pub(super) mod_revision: String,
+/// What is there under the first key of an answer, and the revision that wrote it. Fields without a value are left out
+/// of the answers.
+pub(super) fn entry(answer: &Value) -> Result<Option<(String, String)>, DbError> {
+    let Some(found) = answer["kvs"].get(0) else { return Ok(None) };
+    let value = BASE64_STANDARD.decode(found["value"].as_str().unwrap_or_default());
+    match (value.ok().and_then(|bytes| String::from_utf8(bytes).ok()), &found["mod_revision"]) {
+        (Some(value), Value::String(revision)) => Ok(Some((value, revision.clone()))),
+        _ => Err(DbError::fatal(format!("etcd answered {found}, which cannot be parsed"))),
+    }
 }
 
-fn plain<'de, D: serde::Deserializer<'de>>(source: D) -> Result<String, D::Error> {
-    let bytes = BASE64_STANDARD.decode(String::deserialize(source)?).map_err(D::Error::custom)?;
-    String::from_utf8(bytes).map_err(D::Error::custom)
+/// The revision of the store, which comes with every answer.
+pub(super) fn revision(answer: &Value) -> Option<u64> {
+    answer["header"]["revision"].as_str()?.parse().ok()
 }
 
-/// The answer to a read.
-#[derive(Deserialize, Default)]
-pub(super) struct RangeAnswer {
-    #[serde(default)]
-    pub(super) header: Header,
-    #[serde(default)]
-    pub(super) kvs: Vec<Entry>,
-}
-
-/// The answer to a transaction.
-#[derive(Deserialize)]
-pub(super) struct Done {
-    #[serde(default)]
-    pub(super) header: Header,
-    #[serde(default)]
-    pub(super) succeeded: bool,
-    #[serde(default)]
-    pub(super) responses: Vec<Response>,
-}
-
-/// What comes with every answer.
-#[derive(Deserialize, Default)]
-pub(super) struct Header {
-    /// The revision of the store, as text.
-    #[serde(default)]
-    pub(super) revision: String,
-}
-
-/// The answer to one part of it.
-#[derive(Deserialize)]
-pub(super) struct Response {
-    #[serde(default)]
-    pub(super) response_range: RangeAnswer,
-}
-
-#[derive(Deserialize)]
-struct Token {
-    token: String,
-}
-
-#[derive(Deserialize)]
-struct Version {
-    etcdserver: String,
+/// Whether the comparisons of a transaction held.
+pub(super) fn has_succeeded(answer: &Value) -> bool {
+    answer["succeeded"] == true
 }
 
 /// An error in etcd's own words, with a code of gRPC.
@@ -113,19 +75,14 @@ impl Gateway {
         let mut gateway = Gateway { agent, base: format!("{scheme}://{host}:{port}"), token: None };
         if let (Some(user), Some(password)) = (&address.user, &address.password) {
             let login = json!({"name": user, "password": password});
-            let answer: Token = gateway.ask("auth/authenticate", &login, Stage::Connect)?;
-            gateway.token = Some(answer.token);
+            let answer = gateway.ask("auth/authenticate", &login, Stage::Connect)?;
+            gateway.token = Some(field(&answer, "token")?);
         }
         Ok(gateway)
     }
 
     /// Sends a request and waits for its answer.
-    pub(super) fn ask<T: DeserializeOwned>(
-        &self,
-        what: &str,
-        request: &Value,
-        stage: Stage,
-    ) -> Result<T, DbError> {
+    pub(super) fn ask(&self, what: &str, request: &Value, stage: Stage) -> Result<Value, DbError> {
         let mut post = self.agent.post(format!("{}/v3/{what}", self.base));
         if let Some(token) = &self.token {
             post = post.header("Authorization", token);
@@ -141,25 +98,26 @@ impl Gateway {
 
     /// Sends a request of which only success matters, outside of any transaction.
     pub(super) fn tell(&self, what: &str, request: &Value) -> Result<(), DbError> {
-        self.ask::<Value>(what, request, Stage::Connect).map(|_| ())
+        self.ask(what, request, Stage::Connect).map(drop)
     }
 
     /// Reads a key.
-    pub(super) fn read(
-        &self,
-        key: &str,
-        stale: bool,
-        stage: Stage,
-    ) -> Result<RangeAnswer, DbError> {
+    pub(super) fn read(&self, key: &str, stale: bool, stage: Stage) -> Result<Value, DbError> {
         self.ask("kv/range", &json!({"key": text(key), "serializable": stale}), stage)
     }
 
     pub(super) fn version(&self) -> Result<String, DbError> {
         let lost = |error: ureq::Error| without_answer(&error, Stage::Connect);
         let mut answer = self.agent.get(format!("{}/version", self.base)).call().map_err(lost)?;
-        let version: Version = answer.body_mut().read_json().map_err(lost)?;
-        Ok(version.etcdserver)
+        field(&answer.body_mut().read_json().map_err(lost)?, "etcdserver")
     }
+}
+
+/// A text that every etcd answers with.
+fn field(answer: &Value, name: &str) -> Result<String, DbError> {
+    answer[name].as_str().map(str::to_owned).ok_or_else(|| {
+        DbError::fatal(format!("missing field `{name}`")).with_obstacle(Obstacle::Unreachable)
+    })
 }
 
 fn tls_config(tls: &Tls) -> Result<TlsConfig, DbError> {
@@ -227,15 +185,16 @@ mod tests {
 
     #[test]
     fn answers_leave_out_what_is_empty() {
-        let found: RangeAnswer = serde_json::from_str(
-            r#"{"header":{"revision":"7"},"kvs":[{"key":"eA==","mod_revision":"5","value":"NDI="}]}"#,
-        )
-        .unwrap();
-        assert_eq!((found.kvs[0].value.as_str(), found.kvs[0].mod_revision.as_str()), ("42", "5"));
-        let nothing: RangeAnswer = serde_json::from_str(r#"{"header":{}}"#).unwrap();
-        assert!(nothing.kvs.is_empty());
-        let failed: Done =
-            serde_json::from_str(r#"{"responses":[{"response_range":{}}]}"#).unwrap();
-        assert!(!failed.succeeded && failed.responses[0].response_range.kvs.is_empty());
+        let found = json!({"header": {"revision": "7"}, "kvs": [
+            {"key": "eA==", "mod_revision": "5", "value": "NDI="}
+        ]});
+        assert_eq!(entry(&found), Ok(Some(("42".to_owned(), "5".to_owned()))));
+        assert_eq!(revision(&found), Some(7));
+        let nothing = json!({"header": {}});
+        assert_eq!((entry(&nothing), revision(&nothing)), (Ok(None), None));
+        let failed = json!({"responses": [{"response_range": {}}]});
+        assert!(!has_succeeded(&failed));
+        assert_eq!(entry(&failed["responses"][0]["response_range"]), Ok(None));
+        assert!(entry(&json!({"kvs": [{"mod_revision": "5", "value": "?"}]})).is_err());
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use isolario_model::Stamp;
 use serde_json::{Value, json};
 
-use super::gateway::{Done, Entry, Gateway, Header, text};
+use super::gateway::{Gateway, entry, has_succeeded, revision, text};
 use crate::database::{Access, ConditionalResult, Connection, Receipt, RegisterValue};
 use crate::error::DbError;
 use crate::remote::Stage;
@@ -37,14 +37,14 @@ static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Where something stands that changed nothing: after the change that made the revision. Among others
 /// there it stands by the clock, at a moment between its call and its answer.
-fn after(header: &Header) -> Option<Stamp> {
+fn after(answer: &Value) -> Option<Stamp> {
     let logical = EPOCH.elapsed().as_nanos() as u64;
-    header.revision.parse().ok().map(|physical| Stamp { physical, logical: logical.max(1) })
+    revision(answer).map(|physical| Stamp { physical, logical: logical.max(1) })
 }
 
 /// Where a change stands, which has a revision of its own.
-fn at(header: &Header) -> Option<Stamp> {
-    header.revision.parse().ok().map(|physical| Stamp { physical, logical: 0 })
+fn at(answer: &Value) -> Option<Stamp> {
+    revision(answer).map(|physical| Stamp { physical, logical: 0 })
 }
 
 impl Session {
@@ -58,10 +58,10 @@ impl Session {
         if let Some(own) = self.writes.get(&key) {
             return Ok(own.clone());
         }
-        let mut found = self.gateway.read(&key, self.stale, Stage::Statement)?;
-        self.place = after(&found.header);
-        let (value, revision) = match found.kvs.pop() {
-            Some(Entry { value, mod_revision }) => (Some(value), mod_revision),
+        let found = self.gateway.read(&key, self.stale, Stage::Statement)?;
+        self.place = after(&found);
+        let (value, revision) = match entry(&found)? {
+            Some((value, revision)) => (Some(value), revision),
             None => (None, NEVER.to_owned()),
         };
         let earlier = self.reads.get(&key).filter(|earlier| **earlier != revision);
@@ -79,7 +79,7 @@ impl Session {
         compare: &[Value],
         changes: &[Value],
         otherwise: &[Value],
-    ) -> Result<Done, DbError> {
+    ) -> Result<Value, DbError> {
         let request = json!({"compare": compare, "success": changes, "failure": otherwise});
         self.gateway.ask("kv/txn", &request, Stage::Commit)
     }
@@ -179,14 +179,14 @@ impl Connection for Session {
             }
         };
         let otherwise = json!({"request_range": {"key": text(&key)}});
-        let mut done = self.step(&[compare], &[put(&key, &new.to_string())], &[otherwise])?;
-        if done.succeeded {
-            self.place = at(&done.header);
+        let done = self.step(&[compare], &[put(&key, &new.to_string())], &[otherwise])?;
+        if has_succeeded(&done) {
+            self.place = at(&done);
             return Ok(ConditionalResult::Applied);
         }
-        self.place = after(&done.header);
-        let found = done.responses.pop().and_then(|mut answer| answer.response_range.kvs.pop());
-        let seen = found.map(|entry| number(&entry.value)).transpose()?;
+        self.place = after(&done);
+        let found = entry(&done["responses"][0]["response_range"])?;
+        let seen = found.map(|(value, _)| number(&value)).transpose()?;
         Ok(ConditionalResult::Failed { seen: Some(seen) })
     }
 
@@ -200,10 +200,10 @@ impl Connection for Session {
         let compare: Vec<_> = self.reads.iter().map(is_unchanged).collect();
         let changes: Vec<_> = self.writes.iter().map(change).collect();
         let done = self.step(&compare, &changes, &[])?;
-        match (done.succeeded, changes.is_empty()) {
+        match (has_succeeded(&done), changes.is_empty()) {
             (false, _) => Err(changed("a key that was read has changed since".to_owned())),
-            (true, false) => Ok(receipt(at(&done.header))),
-            (true, true) => Ok(receipt(after(&done.header))),
+            (true, false) => Ok(receipt(at(&done))),
+            (true, true) => Ok(receipt(after(&done))),
         }
     }
 

@@ -29,7 +29,7 @@ impl DataMark {
     pub(super) fn write(database: &dyn Database, room: &Layout, id: Id) -> Option<DataMark> {
         let key = match room.kind {
             Kind::Append => LAST,
-            Kind::Mini | Kind::General if database.takes_new_keys() => LAST,
+            Kind::Mini | Kind::General if database.traits().new_keys => LAST,
             Kind::Mini | Kind::General | Kind::Lwt => u64::from(room.keys) - 1,
             _ => return None,
         };

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex};
+
+use crate::locked::locked;
 
 /// What every mark begins with.
 const OURS: &str = "made by isolario: ";
@@ -19,17 +21,17 @@ pub(super) struct Id(pub(super) u64);
 impl Id {
     pub(super) fn new() -> Id {
         let id = RandomState::new().build_hasher().finish();
-        LIVE.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+        locked(&LIVE).insert(id);
         Id(id)
     }
 
     /// The run of this number is over.
     pub(super) fn retire(self) {
-        LIVE.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        locked(&LIVE).remove(&self.0);
     }
 
     fn is_live(self) -> bool {
-        LIVE.lock().unwrap_or_else(PoisonError::into_inner).contains(&self.0)
+        locked(&LIVE).contains(&self.0)
     }
 }
 

@@ -51,18 +51,25 @@ impl Database for Store {
         Ok("Store 1".to_owned())
     }
 
-    fn isolation(&self) -> &str {
-        "none"
+    fn marking(&self) -> Marking<'_> {
+        if self.is_apart { Marking::Separate(self) } else { Marking::InData }
     }
 
-    fn supports(&self, _: Kind) -> bool {
-        true
+    fn clear(&self) -> Result<(), DbError> {
+        Ok(())
     }
 
-    fn marking(&self) -> Marking {
-        if self.is_apart { Marking::Separate } else { Marking::InData }
+    fn prepare(&self, _: &Layout) -> Result<(), DbError> {
+        locked(&self.registers).clear();
+        Ok(())
     }
 
+    fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl MarkStore for Store {
     fn read_mark(&self) -> Result<Option<String>, DbError> {
         Ok(locked(&self.mark).clone())
     }
@@ -74,15 +81,6 @@ impl Database for Store {
             *mark = new.map(str::to_owned);
         }
         Ok(is_expected)
-    }
-
-    fn prepare(&self, _: &Layout) -> Result<(), DbError> {
-        locked(&self.registers).clear();
-        Ok(())
-    }
-
-    fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        Ok(Box::new(self.clone()))
     }
 }
 

@@ -6,16 +6,17 @@
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::process::{Command, Stdio};
 
-use isolario_model::Level;
-use mysql::Conn;
-use mysql::prelude::Queryable;
+use isolario_model::{Level, Value};
 
-use super::errors::classify;
-use super::{MySql, SNAPSHOT_ISOLATION};
-use crate::certificate::binlog::{Decoder, place_of};
+use super::binlog::{Decoder, place_of};
+use super::client::MyClient;
+use super::product::ProductKind;
+use super::{MySql, PORT, SERIALIZABLE};
 use crate::certificate::{Capture, CommitLog, SnapshotNaming};
 use crate::error::DbError;
-use crate::remote::{Site, Stage};
+use crate::remote::Stage;
+use crate::site::Site;
+use crate::sql::{Client, SqlProduct};
 use crate::tls::Mode;
 
 const PROGRAM: &str = "mariadb-binlog";
@@ -32,17 +33,17 @@ pub(super) struct Binlog {
 
 /// Begins a capture, or says which setting is in the way.
 pub(super) fn start(mysql: &MySql) -> Result<Box<dyn Capture>, DbError> {
-    let mut conn = mysql.line()?;
-    let product = mysql.product(&mut conn)?;
-    if !matches!(product.name, "mariadb" | "galera") {
+    let mut client = mysql.line()?;
+    let product = mysql.product(&mut client)?;
+    if !matches!(product.kind, ProductKind::MariaDb | ProductKind::Galera) {
         return Err(DbError::fatal(format!(
             "the order of versions is read from MariaDB's binary log, and this is {}",
             product.version
         )));
     }
-    let settings: Option<(bool, String, String)> =
-        ask(&mut conn, "SELECT @@log_bin, @@binlog_format, @@binlog_row_image")?;
-    let (is_on, format, image) = settings.unwrap_or_default();
+    let is_on = client.last("SELECT @@log_bin")? == "1";
+    let [format, image] =
+        [client.last("SELECT @@binlog_format")?, client.last("SELECT @@binlog_row_image")?];
     if !is_on {
         return Err(DbError::fatal("the binary log is off: start the server with log_bin"));
     }
@@ -56,38 +57,36 @@ pub(super) fn start(mysql: &MySql) -> Result<Box<dyn Capture>, DbError> {
             "binlog_row_image is {image}: set binlog_row_image = FULL, so that rows have all columns"
         )));
     }
-    if product.name == "galera" {
-        let follows: Option<bool> = ask(&mut conn, "SELECT @@log_slave_updates")?;
-        if follows != Some(true) {
-            return Err(DbError::fatal(
-                "log_slave_updates is off: set it, so that the log has what other nodes wrote",
-            ));
-        }
+    if product.kind == ProductKind::Galera && client.last("SELECT @@log_slave_updates")? != "1" {
+        return Err(DbError::fatal(
+            "log_slave_updates is off: set it, so that the log has what other nodes wrote",
+        ));
     }
-    let (file, position) = place(&mut conn)?;
+    let (file, position) = place(&mut client)?;
     let log = Binlog { mysql: mysql.clone(), file, position };
     log.is_readable()?;
     Ok(Box::new(log))
 }
 
 /// Where the log ends now.
-fn place(conn: &mut Conn) -> Result<(String, u64), DbError> {
-    let row = ask(conn, "SHOW MASTER STATUS").map_err(|error| match error.code.as_deref() {
+fn place(client: &mut MyClient) -> Result<(String, u64), DbError> {
+    let status = client.run("SHOW MASTER STATUS", Stage::Connect);
+    let status = status.map_err(|error| match error.code.as_deref() {
         Some(NO_RIGHT) => no_right("BINLOG MONITOR"),
         _ => error,
     })?;
-    let place = row.and_then(|row: mysql::Row| Some((row.get(0)?, row.get(1)?)));
-    place.ok_or_else(|| DbError::fatal("the binary log is off: start the server with log_bin"))
+    match status.rows.first().map(Vec::as_slice) {
+        Some([Value::Text(file), Value::Int(position), ..]) => {
+            Ok((file.to_string(), *position as u64))
+        }
+        _ => Err(DbError::fatal("the binary log is off: start the server with log_bin")),
+    }
 }
 
 fn no_right(right: &str) -> DbError {
     DbError::fatal(format!(
         "the user has no right to read the log: GRANT {right} ON *.* TO …, or name another user"
     ))
-}
-
-fn ask<T: mysql::prelude::FromRow>(conn: &mut Conn, question: &str) -> Result<Option<T>, DbError> {
-    conn.query_first(question).map_err(|error| classify(error, Stage::Connect))
 }
 
 /// The program, connected as we are. The password is not for others to see.
@@ -98,7 +97,7 @@ fn command(site: &Site) -> Command {
         .args(["--no-defaults", "--read-from-remote-server", "--protocol=TCP"])
         .args(["--base64-output=DECODE-ROWS", "-v"])
         .arg(format!("--host={}", address.host))
-        .arg(format!("--port={}", address.port.unwrap_or(3306)))
+        .arg(format!("--port={}", address.port.unwrap_or(PORT)))
         .arg(format!("--user={}", address.user.as_deref().unwrap_or("root")));
     if let Some(password) = &address.password {
         command.env("MYSQL_PWD", password);
@@ -117,10 +116,7 @@ fn command(site: &Site) -> Command {
 impl Capture for Binlog {
     /// Over a connection of its own: a server that was restarted still has its log.
     fn stop(self: Box<Self>) -> Result<CommitLog, DbError> {
-        let end = self.mysql.line().and_then(|mut conn| {
-            self.mysql.catch_up(&mut conn)?;
-            place(&mut conn)
-        });
+        let end = self.mysql.client().and_then(|mut client| place(&mut client));
         let (file, position) = end.map_err(|error| {
             DbError::fatal(format!("cannot find the end of the binary log: {}", error.message))
         })?;
@@ -137,7 +133,7 @@ impl Capture for Binlog {
             // They find the newest rows.
             writes_see_snapshots: false,
             // Locks are held to the end: the order of commits is one in which all take effect.
-            promised: (self.mysql.site.isolation == "serializable").then_some(Level::Serializable),
+            promised: (self.mysql.site.isolation == SERIALIZABLE).then_some(Level::Serializable),
         })
     }
 }
@@ -196,9 +192,4 @@ impl Binlog {
             () => DbError::fatal(format!("{PROGRAM}: {}", words.trim())),
         }
     }
-}
-
-/// Whether a transaction can be begun with a snapshot whose place in the log is known.
-pub(super) fn tells_snapshots(isolation: &str) -> bool {
-    matches!(isolation, "repeatable-read" | SNAPSHOT_ISOLATION)
 }

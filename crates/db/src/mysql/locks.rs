@@ -3,33 +3,30 @@
 //! `information_schema.innodb_trx` would be easier to read. But it is a copy that is made anew only if
 //! nobody has looked at it for a tenth of a second: whoever asks again and again is never told.
 
-use mysql::Conn;
-use mysql::prelude::Queryable;
+use isolario_model::Value;
 
-use super::errors::classify;
+use super::client::MyClient;
 use crate::database::LockView;
 use crate::error::DbError;
 use crate::remote::Stage;
+use crate::sql::Client;
 
-pub(super) struct InnoDb(Conn);
+pub(super) struct InnoDb(MyClient);
 
 impl InnoDb {
     /// Nothing where the server has no such monitor, or does not let us see it.
-    pub(super) fn new(conn: Conn) -> Option<InnoDb> {
-        let mut view = InnoDb(conn);
+    pub(super) fn new(client: MyClient) -> Option<InnoDb> {
+        let mut view = InnoDb(client);
         view.is_waiting(0).is_ok().then_some(view)
     }
 }
 
 impl LockView for InnoDb {
     fn is_waiting(&mut self, connection: u64) -> Result<bool, DbError> {
-        let status: Option<(String, String, String)> = self
-            .0
-            .query_first("SHOW ENGINE INNODB STATUS")
-            .map_err(|error| classify(error, Stage::Connect))?;
-        match status {
-            Some((_, _, text)) => Ok(waits(&text, connection)),
-            None => Err(DbError::unsupported("monitor of InnoDB")),
+        let status = self.0.run("SHOW ENGINE INNODB STATUS", Stage::Connect)?;
+        match status.rows.first().and_then(|row| row.last()) {
+            Some(Value::Text(text)) => Ok(waits(text, connection)),
+            _ => Err(DbError::unsupported("monitor of InnoDB")),
         }
     }
 }

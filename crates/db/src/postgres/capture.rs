@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use isolario_model::Level;
 
-use super::{Line, Postgres};
-use crate::certificate::pgoutput::Decoder;
+use super::pgoutput::Decoder;
+use super::{Line, Postgres, READ_COMMITTED, REPEATABLE_READ};
+
 use crate::certificate::{Capture, CommitLog, LoggedCommit, SnapshotNaming};
 use crate::error::DbError;
 use crate::remote::{OURS, Stage};
@@ -112,7 +113,7 @@ fn publish(line: &Line, place: &str) -> Result<(), DbError> {
          FROM pg_publication WHERE pubname = '{PUBLICATION}'), '{OURS}')"
     );
     if line.query::<String>(&find)? != OURS {
-        return Err(crate::remote::not_ours(&format!("a publication {PUBLICATION}"), place));
+        return Err(crate::site::not_ours(&format!("a publication {PUBLICATION}"), place));
     }
     line.batch(
         Stage::Connect,
@@ -150,7 +151,7 @@ impl Slot {
             );
             let rows = self.line.ask(Stage::Connect, self.line.client.query(&statement, &[]))?;
             for row in &rows {
-                decoder.take(row.get(0)).map_err(|error| DbError::fatal(error.to_string()))?;
+                decoder.take(row.get(0))?;
             }
             if rows.is_empty() {
                 break;
@@ -164,11 +165,10 @@ impl Slot {
             commits: commits.collect(),
             snapshots: SnapshotNaming::InProgress,
             // At read committed they look at the newest version of a row once more.
-            writes_see_snapshots: self.postgres.server.site.isolation != "read-committed",
+            writes_see_snapshots: self.postgres.isolation() != READ_COMMITTED,
             // Serializable transactions take effect in some order, which need not be this one. And at
             // repeatable read, an insert in place of a row that was deleted meanwhile is let through.
-            promised: (self.postgres.server.site.isolation == "repeatable-read")
-                .then_some(Level::Prefix),
+            promised: (self.postgres.isolation() == REPEATABLE_READ).then_some(Level::Prefix),
         })
     }
 

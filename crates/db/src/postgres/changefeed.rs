@@ -1,127 +1,124 @@
-//! Capture by a changefeed of CockroachDB, which is asked for the changes since a moment once the clients
-//! have gone. Nothing is made for it, so that nothing can be left behind.
-//!
-//! A changefeed goes on for ever. It is read until it promises that all changes up to the end have come,
-//! and ends with its connection. (CockroachDB's documentation, "EXPERIMENTAL CHANGEFEED FOR" and
-//! "Changefeed Messages".)
+//! CockroachDB's changefeeds: the rows that `EXPERIMENTAL CHANGEFEED FOR … WITH updated,
+//! mvcc_timestamp, resolved` returns, with a key and a value in JSON each ("Changefeed Messages" of its
+//! documentation).
 
-use std::time::Duration;
+use std::collections::BTreeMap;
 
-use futures_util::TryStreamExt;
-use isolario_model::{Level, Stamp};
-use tokio::time::timeout;
-use tokio_postgres::RowStream;
-use tokio_postgres::types::ToSql;
+use isolario_model::Stamp;
+use serde::Deserialize;
 
-use super::errors::classify;
-use super::session::first_text;
-use super::{Line, Postgres, SERIALIZABLE};
-use crate::certificate::changefeed::{Decoder, timestamp};
-use crate::certificate::{Capture, CommitLog, SnapshotNaming};
+use crate::certificate::{CommitLog, RowChange};
 use crate::error::DbError;
-use crate::remote::Stage;
-use crate::table::TABLE;
 
-/// Without it there are no changefeeds.
-const SETTING: &str = "kv.rangefeed.enabled";
-
-/// The clock, as a decimal number. Transactions at read committed have no moment of their own.
-const NOW: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; \
-     SELECT cluster_logical_timestamp()::STRING; COMMIT";
-
-/// How long the feed may be silent: it follows some seconds behind.
-const SILENCE: Duration = Duration::from_secs(60);
-
-/// A part of the log that has a beginning.
-struct Feed {
-    postgres: Postgres,
-    from: String,
+/// Reads messages one after the other. They come at least once, and those of different rows in any order.
+#[derive(Default)]
+pub(crate) struct Decoder {
+    versions: BTreeMap<(Stamp, i64), Option<i64>>,
 }
 
-/// Begins a capture, or says which setting is in the way.
-pub(super) fn start(postgres: &Postgres) -> Result<Box<dyn Capture>, DbError> {
-    let line = postgres.server.line()?;
-    // Who may not look is told later, if it is off.
-    let setting = text(&line, &format!("SHOW CLUSTER SETTING {SETTING}")).unwrap_or_default();
-    if matches!(setting.as_deref(), Some("f" | "false" | "off")) {
-        return Err(DbError::fatal(format!(
-            "{SETTING} is off, and there are no changefeeds: SET CLUSTER SETTING {SETTING} = true"
-        )));
-    }
-    let (from, _) = now(&line)?;
-    Ok(Box::new(Feed { postgres: postgres.clone(), from }))
+/// A value: a change of a row, or the promise that nothing before a moment is still to come.
+#[derive(Deserialize)]
+struct Message {
+    /// The row as it is now; nothing if it was deleted.
+    after: Option<Row>,
+    mvcc_timestamp: Option<String>,
+    resolved: Option<String>,
 }
 
-fn text(line: &Line, question: &str) -> Result<Option<String>, DbError> {
-    let answers = line.ask(Stage::Connect, line.client.simple_query(question))?;
-    Ok(first_text(&answers))
+#[derive(Deserialize)]
+struct Row {
+    v: i64,
 }
 
-fn now(line: &Line) -> Result<(String, Stamp), DbError> {
-    let told = text(line, NOW)?.unwrap_or_default();
-    match timestamp(&told) {
-        Some(moment) => Ok((told, moment)),
-        None => {
-            Err(DbError::fatal(format!("the database answered {told:?} instead of a timestamp")))
-        }
-    }
-}
-
-impl Capture for Feed {
-    fn stop(self: Box<Self>) -> Result<CommitLog, DbError> {
-        let (_, end) = now(&self.postgres.server.line()?)?;
-        let is_serializable = self.postgres.server.site.isolation == SERIALIZABLE;
-        Ok(CommitLog {
-            // Serializable transactions read, and write, as of their commit.
-            snapshots: if is_serializable { SnapshotNaming::Commits } else { SnapshotNaming::None },
-            writes_see_snapshots: is_serializable,
-            promised: is_serializable.then_some(Level::Serializable),
-            ..self.read(end)?.log(end)
-        })
-    }
-}
-
-impl Feed {
-    /// Reads all changes up to a moment, over a connection of its own.
-    fn read(&self, end: Stamp) -> Result<Decoder, DbError> {
-        let line = self.postgres.server.line()?;
-        line.batch(Stage::Connect, "SET statement_timeout = 0")?;
-        let statement = format!(
-            "EXPERIMENTAL CHANGEFEED FOR {TABLE} WITH updated, mvcc_timestamp, cursor = '{}', \
-             resolved = '1s', min_checkpoint_frequency = '1s'",
-            self.from
-        );
-        let feed = async {
-            let none: [&(dyn ToSql + Sync); 0] = [];
-            let feed = line.client.query_raw(&statement, none).await.map_err(failed)?;
-            read_up_to(feed, end).await
+impl Decoder {
+    /// Takes a message. Tells up to which moment all changes have come, if it says so.
+    pub(crate) fn take(
+        &mut self,
+        key: Option<&[u8]>,
+        value: &[u8],
+    ) -> Result<Option<Stamp>, DbError> {
+        let strange = || {
+            let message = String::from_utf8_lossy(value);
+            DbError::fatal(format!("the changefeed has a message that cannot be parsed: {message}"))
         };
-        line.runtime.block_on(feed)
+        let message: Message = serde_json::from_slice(value).map_err(|_| strange())?;
+        if let Some(resolved) = message.resolved {
+            return timestamp(&resolved).map(Some).ok_or_else(strange);
+        }
+        let key = key.and_then(|key| serde_json::from_slice::<[i64; 1]>(key).ok());
+        let at = message.mvcc_timestamp.as_deref().and_then(timestamp);
+        let ([row], at) = key.zip(at).ok_or_else(strange)?;
+        self.versions.insert((at, row), message.after.map(|after| after.v));
+        Ok(None)
+    }
+
+    /// What came up to a moment.
+    pub(crate) fn log(self, end: Stamp) -> CommitLog {
+        let versions = self.versions.into_iter().filter(|((at, _), _)| *at <= end);
+        CommitLog::of_versions(
+            versions.map(|((at, row), after)| (at, RowChange { row, before: None, after })),
+        )
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "so it fits into map_err")]
-fn failed(error: tokio_postgres::Error) -> DbError {
-    let error = classify(&error, Stage::Connect);
-    DbError::fatal(format!("the changefeed failed: {error}"))
+/// A moment of the hybrid logical clock: nanoseconds, a point, and ten digits that count what happened
+/// in the same one.
+pub(crate) fn timestamp(decimal: &str) -> Option<Stamp> {
+    let (physical, logical) = decimal.trim().split_once('.').unwrap_or((decimal.trim(), ""));
+    if logical.len() > 10 {
+        return None;
+    }
+    let logical = format!("{logical:0<10}");
+    Some(Stamp { physical: physical.parse().ok()?, logical: logical.parse().ok()? })
 }
 
-async fn read_up_to(feed: RowStream, end: Stamp) -> Result<Decoder, DbError> {
-    let mut feed = std::pin::pin!(feed);
-    let mut decoder = Decoder::default();
-    loop {
-        let row = timeout(SILENCE, feed.try_next()).await;
-        let row = row.map_err(|_| {
-            DbError::fatal(format!("the changefeed has sent nothing for {SILENCE:?}"))
-        })?;
-        let row = row.map_err(failed)?;
-        let row =
-            row.ok_or_else(|| DbError::fatal("the changefeed ended before it was complete"))?;
-        let bytes = |column| row.try_get::<_, Option<&[u8]>>(column).map_err(failed);
-        let (key, value) = (bytes(1)?, bytes(2)?);
-        let resolved = decoder.take(key, value.unwrap_or_default());
-        if resolved.map_err(|error| DbError::fatal(error.to_string()))? >= Some(end) {
-            return Ok(decoder);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certificate::LoggedCommit;
+
+    #[test]
+    fn a_moment_is_a_decimal_number() {
+        let moment = |physical, logical| Some(Stamp { physical, logical });
+        let nanos = 1_783_372_618_230_329_595;
+        assert_eq!(timestamp("1783372618230329595.0000000000"), moment(nanos, 0));
+        assert_eq!(timestamp("1783372618230329595.0000000012"), moment(nanos, 12));
+        assert_eq!(timestamp("1783372618230329595"), moment(nanos, 0));
+        assert_eq!(timestamp("1783372618230329595.00000000001"), None);
+        assert_eq!(timestamp("soon"), None);
+    }
+
+    /// As the documentation shows them, for our table.
+    #[test]
+    fn messages_are_versions_and_promises() {
+        let mut decoder = Decoder::default();
+        let insert = r#"{"after": {"a": 5, "b": 7, "id": 1, "v": 10001, "w": null}, "mvcc_timestamp": "1783372618230329595.0000000000", "updated": "1783372618230329595.0000000000"}"#;
+        let delete = r#"{"after": null, "mvcc_timestamp": "1783372619000000000.0000000003", "updated": "1783372619000000000.0000000003"}"#;
+        let later =
+            r#"{"after": {"id": 2, "v": 3}, "mvcc_timestamp": "1783372630000000000.0000000000"}"#;
+        for value in [delete, insert, insert] {
+            assert_eq!(decoder.take(Some(b"[1]"), value.as_bytes()), Ok(None));
         }
+        assert_eq!(decoder.take(Some(b"[2]"), later.as_bytes()), Ok(None));
+        let end = timestamp("1783372620000000000.0000000000").unwrap();
+        let resolved = br#"{"resolved":"1783372620000000000.0000000000"}"#;
+        assert_eq!(decoder.take(None, resolved), Ok(Some(end)));
+        for wrong in [&b"{}"[..], b"nothing", br#"{"after":{"a":1},"mvcc_timestamp":"1.0"}"#] {
+            assert!(decoder.take(Some(b"[1]"), wrong).is_err());
+        }
+        assert!(decoder.take(Some(b"[\"x\"]"), delete.as_bytes()).is_err());
+
+        let commit = |at: &str, row, after| LoggedCommit {
+            number: 0,
+            at: timestamp(at),
+            changes: vec![RowChange { row, before: None, after }],
+        };
+        assert_eq!(
+            decoder.log(end).commits,
+            [
+                commit("1783372618230329595.0000000000", 1, Some(10001)),
+                commit("1783372619000000000.0000000003", 1, None),
+            ]
+        );
     }
 }

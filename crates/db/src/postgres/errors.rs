@@ -6,7 +6,8 @@ use std::io;
 use tokio_postgres::error::Severity;
 
 use crate::error::{DbError, ErrorClass, Obstacle};
-use crate::remote::{Stage, distrusted};
+use crate::remote::Stage;
+use crate::site::distrusted;
 
 pub(super) fn classify(error: &tokio_postgres::Error, stage: Stage) -> DbError {
     let Some(answer) = error.as_db_error() else { return without_answer(error, stage) };

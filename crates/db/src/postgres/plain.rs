@@ -9,18 +9,17 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use isolario_workload::Kind;
-use tokio_postgres::SimpleQueryMessage;
 
-use super::line::{Line, Server};
-use super::session::first_text;
+use super::server::{Line, Server};
 use super::{DIALECT, PLAIN};
 use crate::certificate::Capture;
 use crate::database::{
-    Access, ConditionalResult, Connection, Database, Layout, Receipt, RegisterValue,
+    Access, Connection, Database, Layout, Receipt, SqlDatabase, SqlResult, Traits,
 };
 use crate::error::{DbError, ErrorClass};
-use crate::remote::{Stage, not_ours, take_elements};
-use crate::sql::SqlConnection;
+use crate::remote::Stage;
+use crate::site::not_ours;
+use crate::sql::{Client, Session, SqlProduct, Statements, Style, make_tables};
 
 /// Their name in the table of claims, in which they have none: nobody knows who they are.
 const NAME: &str = "postgres-wire";
@@ -38,15 +37,15 @@ pub(super) const ISOLATIONS: &[&str] = &[
     "serializable",
 ];
 
-/// Our tables. Lists are texts.
-const TABLES: [(&str, &str); 2] =
-    [("isolario_register", "v BIGINT"), ("isolario_list", "e VARCHAR NOT NULL")];
-
-/// The column by which we know our own tables again: not every server keeps comments.
-const MARK: &str = "made_by_isolario";
-
-/// How many registers are created at a time.
-const AT_ONCE: u32 = 500;
+const STYLE: Style = Style {
+    parameter: |number| format!("{{{number}}}"),
+    insert: "INSERT INTO isolario_register (k, v) VALUES ({1}, {2})",
+    append: &[
+        "UPDATE isolario_list SET e = e || ',{2}' WHERE k = {1}",
+        "INSERT INTO isolario_list (k, e) VALUES ({1}, '{2}')",
+    ],
+    ..super::STYLE
+};
 
 pub(super) struct Plain {
     server: Server,
@@ -94,39 +93,35 @@ impl Plain {
         }
         Ok(line)
     }
+}
 
-    /// The statements that remove the tables which an earlier run left.
-    fn removals(&self, line: &Line) -> Result<Vec<String>, DbError> {
-        let names = TABLES.map(|(name, _)| format!("'{name}'")).join(", ");
-        let columns = ask(
-            line,
-            Stage::Connect,
-            &format!(
-                "SELECT table_name, column_name FROM information_schema.columns \
-                 WHERE LOWER(table_name) IN ({names})"
-            ),
-        )?;
-        let mut statements = Vec::new();
-        for (name, _) in TABLES {
-            let of_table = || {
-                columns.iter().filter_map(|message| match message {
-                    SimpleQueryMessage::Row(row) => row.get(0).zip(row.get(1)),
-                    _ => None,
-                })
-            };
-            let is_there = of_table().any(|(table, _)| table.eq_ignore_ascii_case(name));
-            let is_ours = of_table().any(|(table, column)| {
-                table.eq_ignore_ascii_case(name) && column.eq_ignore_ascii_case(MARK)
-            });
-            match (is_there, is_ours) {
-                (false, _) => {}
-                (true, true) => statements.push(format!("DROP TABLE {name}")),
-                (true, false) => {
-                    return Err(not_ours(&format!("a table {name}"), &self.server.site.place));
-                }
-            }
-        }
-        Ok(statements)
+impl SqlProduct for Plain {
+    type Client = PlainClient;
+
+    /// Lists are texts. By the last column we recognise our own tables: not every server keeps comments.
+    const TABLES: &'static [(&'static str, &'static str)] = &[
+        ("isolario_register", "(k BIGINT PRIMARY KEY, v BIGINT, made_by_isolario BIGINT)"),
+        ("isolario_list", "(k BIGINT PRIMARY KEY, e VARCHAR NOT NULL, made_by_isolario BIGINT)"),
+    ];
+
+    const OWNER: &'static str =
+        "SELECT column_name FROM information_schema.columns WHERE LOWER(table_name) = '{}'";
+
+    /// At the isolation level that was asked for, with a time-out if the server has one.
+    fn client(&self) -> Result<PlainClient, DbError> {
+        Ok(PlainClient(self.set_up()?))
+    }
+
+    fn create(&self, name: &str, columns: &str) -> Vec<String> {
+        vec![format!("CREATE TABLE {name} {columns}")]
+    }
+
+    fn is_ours(&self, owner: &str, _: &[String]) -> bool {
+        owner.eq_ignore_ascii_case("made_by_isolario")
+    }
+
+    fn not_ours(&self, table: &str) -> DbError {
+        not_ours(&format!("a table {table}"), &self.server.site.place)
     }
 }
 
@@ -145,8 +140,8 @@ impl Database for Plain {
     /// What the server says of itself, in its own words, without the machine that it runs on.
     fn version(&self) -> Result<String, DbError> {
         let line = self.server.line()?;
-        let told = match ask(&line, Stage::Connect, "SELECT version()") {
-            Ok(answer) => first_text(&answer),
+        let told = match line.simple(Stage::Connect, "SELECT version()") {
+            Ok(answer) => answer.first_text(),
             Err(error) => {
                 let instead = "the version is the one that the server greets with";
                 self.do_without(error, "version()", instead)?;
@@ -159,39 +154,26 @@ impl Database for Plain {
         Ok(told.split(" on ").next().unwrap_or(&told).to_owned())
     }
 
-    fn isolation(&self) -> &str {
-        self.server.site.isolation
-    }
-
-    fn supports(&self, kind: Kind) -> bool {
-        Kind::KEYED.contains(&kind)
-    }
-
-    fn takes_new_keys(&self) -> bool {
-        true
-    }
-
-    /// Statement by statement: not every server changes its schema inside of transactions.
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
-        let line = self.set_up()?;
-        let mut statements = self.removals(&line)?;
-        for (name, column) in TABLES {
-            let columns = format!("k BIGINT PRIMARY KEY, {column}, {MARK} BIGINT");
-            statements.push(format!("CREATE TABLE {name} ({columns})"));
-        }
-        for first in (0..layout.keys).step_by(AT_ONCE as usize) {
-            let last = layout.keys.min(first.saturating_add(AT_ONCE));
-            let rows: Vec<String> = (first..last).map(|key| format!("({key}, NULL)")).collect();
-            let rows = rows.join(", ");
-            statements.push(format!("INSERT INTO isolario_register (k, v) VALUES {rows}"));
-        }
-        statements.iter().try_for_each(|statement| line.batch(Stage::Connect, statement))
+        make_tables(self, Some(layout))
     }
 
     fn clear(&self) -> Result<(), DbError> {
-        let line = self.server.line()?;
-        let statements = self.removals(&line)?;
-        statements.iter().try_for_each(|statement| line.batch(Stage::Connect, statement))
+        make_tables(self, None)
+    }
+
+    fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
+        Ok(Box::new(Session::new(self.client()?, Statements::new(&STYLE, None))))
+    }
+
+    fn traits(&self) -> Traits<'_> {
+        let isolation = self.server.site.isolation;
+        Traits { isolation, workloads: &Kind::KEYED, new_keys: true, ..Traits::default() }
+    }
+
+    /// Its answers could be anything: which types there are, and how they look, is not known.
+    fn sql(&self) -> Result<&dyn SqlDatabase, DbError> {
+        Err(not_in_plain("statements in SQL cannot be sent"))
     }
 
     fn capture(&self) -> Result<Box<dyn Capture>, DbError> {
@@ -206,20 +188,6 @@ impl Database for Plain {
         let skipped = self.skipped.lock().map(|skipped| skipped.clone()).unwrap_or_default();
         std::iter::once(ours).chain(skipped).collect()
     }
-
-    fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        Ok(Box::new(Session { line: self.set_up()?, stage: Stage::Statement }))
-    }
-
-    /// Its answers could be anything: which types there are, and how they look, is not known.
-    fn connect_sql(&self) -> Result<Box<dyn SqlConnection>, DbError> {
-        Err(not_in_plain("statements in SQL cannot be sent"))
-    }
-}
-
-fn ask(line: &Line, stage: Stage, sql: &str) -> Result<Vec<SimpleQueryMessage>, DbError> {
-    let answer = line.ask(stage, line.client.simple_query(sql));
-    answer.map_err(|error| if stage == Stage::Commit { in_doubt(error) } else { error })
 }
 
 /// What an error in reply to a commit means. That nothing is committed after any error is
@@ -232,128 +200,42 @@ fn in_doubt(error: DbError) -> DbError {
     }
 }
 
-struct Session {
-    line: Line,
-    /// What a lost answer to a statement would mean.
-    stage: Stage,
-}
+pub(super) struct PlainClient(Line);
 
-impl Session {
-    /// The first value of the first row.
-    fn first(&self, sql: &str) -> Result<Option<String>, DbError> {
-        Ok(first_text(&ask(&self.line, self.stage, sql)?))
+impl Client for PlainClient {
+    fn run(&mut self, sql: &str, stage: Stage) -> Result<SqlResult, DbError> {
+        let answer = self.0.simple(stage, sql);
+        answer.map_err(|error| if stage == Stage::Commit { in_doubt(error) } else { error })
     }
 
-    /// Runs a statement; tells how many rows it changed.
-    fn execute(&self, sql: &str) -> Result<u64, DbError> {
-        let answer = ask(&self.line, self.stage, sql)?;
-        let changed = answer.iter().find_map(|message| match message {
-            SimpleQueryMessage::CommandComplete(count) => Some(*count),
-            _ => None,
+    /// A constraint is violated where another transaction has inserted the row since the update did not find it: at the
+    /// next attempt there is a row to change. An update that changed nothing has nothing to commit, so that this may
+    /// be a single operation, too.
+    fn ask(&mut self, sql: &str, values: &[i64], stage: Stage) -> Result<SqlResult, DbError> {
+        let sql = values.iter().zip(1..).fold(sql.to_owned(), |sql, (value, number)| {
+            sql.replace(&format!("{{{number}}}"), &value.to_string())
         });
-        Ok(changed.unwrap_or_default())
+        self.run(&sql, stage).map_err(|error| match &error.code {
+            Some(code) if code.starts_with("23") => error.with_class(ErrorClass::Retryable),
+            _ => error,
+        })
     }
 
-    /// Changes a row, or inserts it if there is none. Another transaction may have inserted it in
-    /// between, and then there is a row to change at the next attempt. An update that changed nothing
-    /// has nothing to commit, so that this may be a single operation, too.
-    fn update_or_insert(&self, update: &str, insert: &str) -> Result<(), DbError> {
-        if self.execute(update)? > 0 {
-            return Ok(());
-        }
-        match self.execute(insert) {
-            Ok(_) => Ok(()),
-            Err(error) if error.code.as_deref().is_some_and(|code| code.starts_with("23")) => {
-                Err(error.with_class(ErrorClass::Retryable))
-            }
-            Err(error) => Err(error),
-        }
+    fn number(&self) -> Option<u64> {
+        None
     }
-}
 
-impl Connection for Session {
     /// A single operation is a statement outside of any transaction, which commits by itself. Those
     /// that only read begin as the others do: `READ ONLY` is not known everywhere.
-    fn begin(&mut self, access: Access) -> Result<(), DbError> {
-        self.stage = match access {
-            Access::Single => Stage::Commit,
-            Access::Read | Access::Write => Stage::Statement,
-        };
-        match access {
-            Access::Single => Ok(()),
-            Access::Read | Access::Write => self.line.batch(Stage::Statement, "BEGIN"),
+    fn begin(&mut self, access: Access) -> Result<bool, DbError> {
+        if access == Access::Single {
+            return Ok(false);
         }
-    }
-
-    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
-        let found = self.first(&format!("SELECT v FROM isolario_register WHERE k = {key}"))?;
-        let number = found.map(|text| {
-            text.parse().map_err(|_| {
-                DbError::fatal(format!(
-                    "register {key} has {text:?}, which no client of this run wrote"
-                ))
-            })
-        });
-        number.transpose()
-    }
-
-    fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
-        self.update_or_insert(
-            &format!("UPDATE isolario_register SET v = {value} WHERE k = {key}"),
-            &format!("INSERT INTO isolario_register (k, v) VALUES ({key}, {value})"),
-        )
-    }
-
-    fn delete(&mut self, key: u64) -> Result<(), DbError> {
-        let sql = format!("UPDATE isolario_register SET v = NULL WHERE k = {key}");
-        self.execute(&sql).map(|_| ())
-    }
-
-    fn read_list(&mut self, key: u64, elements: &mut Vec<i64>) -> Result<(), DbError> {
-        match self.first(&format!("SELECT e FROM isolario_list WHERE k = {key}"))? {
-            Some(text) => take_elements(key, &text, elements),
-            None => Ok(()),
-        }
-    }
-
-    fn append(&mut self, key: u64, element: i64) -> Result<(), DbError> {
-        self.update_or_insert(
-            &format!("UPDATE isolario_list SET e = e || ',{element}' WHERE k = {key}"),
-            &format!("INSERT INTO isolario_list (k, e) VALUES ({key}, '{element}')"),
-        )
-    }
-
-    /// What was there instead would be another question, and perhaps the answer of another moment.
-    fn compare_and_set(
-        &mut self,
-        key: u64,
-        expected: RegisterValue,
-        new: i64,
-    ) -> Result<ConditionalResult, DbError> {
-        let is_expected = match expected {
-            Some(value) => format!("v = {value}"),
-            None => "v IS NULL".to_owned(),
-        };
-        let sql =
-            format!("UPDATE isolario_register SET v = {new} WHERE k = {key} AND {is_expected}");
-        match self.execute(&sql)? {
-            0 => Ok(ConditionalResult::Failed { seen: None }),
-            _ => Ok(ConditionalResult::Applied),
-        }
+        self.0.batch(Stage::Statement, "BEGIN").map(|()| true)
     }
 
     fn commit(&mut self) -> Result<Receipt, DbError> {
-        if self.stage == Stage::Statement {
-            ask(&self.line, Stage::Commit, "COMMIT")?;
-        }
-        Ok(Receipt::default())
-    }
-
-    fn rollback(&mut self) -> Result<(), DbError> {
-        match self.stage {
-            Stage::Statement => self.line.batch(Stage::Statement, "ROLLBACK"),
-            _ => Ok(()),
-        }
+        self.run("COMMIT", Stage::Commit).map(|_| Receipt::default())
     }
 }
 

@@ -2,7 +2,6 @@
 //! snapshot, and reads every row in it.
 
 use super::Line;
-use super::session::first_text;
 use crate::error::DbError;
 use crate::remote::Stage;
 
@@ -26,8 +25,9 @@ impl Shadow {
     /// Looks at what another connection's transaction sees of others. A snapshot can be taken over as
     /// long as that transaction goes on; what it wrote itself is not part of it.
     pub(super) fn look(&mut self, original: &Line) -> Result<(), DbError> {
-        let exported = original.ask(Stage::Statement, original.client.simple_query(EXPORT))?;
-        let name = first_text(&exported)
+        let exported = original.simple(Stage::Statement, EXPORT)?;
+        let name = exported
+            .first_text()
             .ok_or_else(|| DbError::aborted("the snapshot was exported without a name"))?;
         let seen = self.rows(&name);
         let ended = self.line.batch(Stage::Statement, "ROLLBACK");

@@ -1,6 +1,7 @@
-//! The transactions of one session, watched and plain.
+//! The transactions of one session, watched or plain.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use isolario_model::Stamp;
 
@@ -32,17 +33,6 @@ fn list(key: u64) -> String {
     format!("isolario:list:{key}")
 }
 
-fn compare_and_set(
-    wire: &mut Wire,
-    key: u64,
-    expected: RegisterValue,
-    new: i64,
-) -> Result<ConditionalResult, DbError> {
-    let expected = expected.map(|value| value.to_string()).unwrap_or_default();
-    let (key, new) = (register(key), new.to_string());
-    answer(wire.one(&["EVAL", COMPARE_AND_SET, "1", &key, &expected, &new], Stage::Commit)?)
-}
-
 fn answer(reply: Reply) -> Result<ConditionalResult, DbError> {
     match reply {
         Reply::Integer(_) => Ok(ConditionalResult::Applied),
@@ -58,9 +48,24 @@ enum Change {
     Append(Vec<String>),
 }
 
-/// Transactions by WATCH, MULTI and EXEC.
-pub(super) struct Watched {
+impl Change {
+    fn command<'c>(&'c self, key: &'c str) -> Vec<&'c str> {
+        match self {
+            Change::Write(value) => vec!["SET", key, value],
+            Change::Delete => vec!["DEL", key],
+            Change::Append(elements) => {
+                ["RPUSH", key].into_iter().chain(elements.iter().map(String::as_str)).collect()
+            }
+        }
+    }
+}
+
+/// Transactions by WATCH, MULTI and EXEC; or none at all: every command takes effect immediately.
+pub(super) struct Session {
     wire: Wire,
+    is_plain: bool,
+    /// What a lost answer would mean: once something is written without a transaction, part of it may be done.
+    stage: Stage,
     single: bool,
     /// Whether to count what takes effect, and the last count.
     counts: bool,
@@ -70,19 +75,27 @@ pub(super) struct Watched {
     changes: BTreeMap<String, Change>,
 }
 
-impl Watched {
-    pub(super) fn new(wire: Wire, counts: bool) -> Watched {
-        let changes = BTreeMap::new();
-        Watched { wire, single: false, counts, count: None, watched: 0, changes }
+impl Session {
+    pub(super) fn new(wire: Wire, is_plain: bool, counts: bool) -> Session {
+        Session {
+            wire,
+            is_plain,
+            stage: Stage::Statement,
+            single: false,
+            counts: counts && !is_plain,
+            count: None,
+            watched: 0,
+            changes: BTreeMap::new(),
+        }
     }
 
-    /// Watches a key and reads it.
-    fn watch(&mut self, key: &str, command: &[&str]) -> Result<Reply, DbError> {
+    /// Reads a key, and watches it where other operations may follow.
+    fn get(&mut self, key: &str, command: &[&str]) -> Result<Reply, DbError> {
         if self.single && self.counts {
             return self.counted(command);
         }
-        if self.single {
-            return self.wire.one(command, Stage::Statement);
+        if self.single || self.is_plain {
+            return self.ask(command);
         }
         self.watched += 1;
         let [watched, reply] = self.wire.all([&["WATCH", key], command], Stage::Statement)?;
@@ -90,6 +103,31 @@ impl Watched {
             (Reply::Error(words), _) | (_, Reply::Error(words)) => Err(refused(words)),
             (_, reply) => Ok(reply),
         }
+    }
+
+    /// After a write without a transaction, even a refusal leaves things half done.
+    fn ask(&mut self, command: &[&str]) -> Result<Reply, DbError> {
+        let half_done = |error: DbError| match self.stage {
+            Stage::Commit => DbError { code: error.code, ..DbError::unknown(error.message) },
+            _ => error,
+        };
+        self.wire.one(command, self.stage).map_err(half_done)
+    }
+
+    fn change(&mut self, key: String, change: Change) -> Result<(), DbError> {
+        if self.is_plain {
+            self.stage = Stage::Commit;
+            return self.ask(&change.command(&key)).map(drop);
+        }
+        match (self.changes.entry(key), change) {
+            (Entry::Occupied(mut entry), Change::Append(mut new)) => {
+                if let Change::Append(elements) = entry.get_mut() {
+                    elements.append(&mut new);
+                }
+            }
+            (entry, change) => *entry.or_insert(Change::Delete) = change,
+        }
+        Ok(())
     }
 
     /// A single read, with its place among all that took effect.
@@ -108,16 +146,7 @@ impl Watched {
 
     fn exec(&mut self) -> Result<(), DbError> {
         let mut commands: Vec<Vec<&str>> = vec![vec!["MULTI"]];
-        for (key, change) in &self.changes {
-            commands.push(match change {
-                Change::Write(value) => vec!["SET", key, value],
-                Change::Delete => vec!["DEL", key],
-                Change::Append(elements) => {
-                    let words = ["RPUSH", key].into_iter();
-                    words.chain(elements.iter().map(String::as_str)).collect()
-                }
-            });
-        }
+        commands.extend(self.changes.iter().map(|(key, change)| change.command(key)));
         if self.counts {
             commands.push(vec!["INCR", COUNTER]);
         }
@@ -156,8 +185,9 @@ fn all_done(replies: Vec<Reply>) -> Result<(), DbError> {
     Ok(())
 }
 
-impl Connection for Watched {
+impl Connection for Session {
     fn begin(&mut self, access: Access) -> Result<(), DbError> {
+        self.stage = Stage::Statement;
         self.single = access == Access::Single;
         self.count = None;
         self.changes.clear();
@@ -169,24 +199,21 @@ impl Connection for Watched {
         match self.changes.get(&key) {
             Some(Change::Write(value)) => Reply::Text(value.clone()).number(),
             Some(_) => Ok(None),
-            None => self.watch(&key, &["GET", &key])?.number(),
+            None => self.get(&key, &["GET", &key])?.number(),
         }
     }
 
     fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
-        self.changes.insert(register(key), Change::Write(value.to_string()));
-        Ok(())
+        self.change(register(key), Change::Write(value.to_string()))
     }
 
     fn delete(&mut self, key: u64) -> Result<(), DbError> {
-        self.changes.insert(register(key), Change::Delete);
-        Ok(())
+        self.change(register(key), Change::Delete)
     }
 
     fn read_list(&mut self, key: u64, elements: &mut Vec<i64>) -> Result<(), DbError> {
         let key = list(key);
-        let reply = self.watch(&key, &["LRANGE", &key, "0", "-1"])?;
-        let mut all = reply.list()?;
+        let mut all = self.get(&key, &["LRANGE", &key, "0", "-1"])?.list()?;
         if let Some(Change::Append(own)) = self.changes.get(&key) {
             all.extend(own.iter().cloned().map(Reply::Text));
         }
@@ -197,11 +224,7 @@ impl Connection for Watched {
     }
 
     fn append(&mut self, key: u64, element: i64) -> Result<(), DbError> {
-        let change = self.changes.entry(list(key)).or_insert_with(|| Change::Append(Vec::new()));
-        if let Change::Append(elements) = change {
-            elements.push(element.to_string());
-        }
-        Ok(())
+        self.change(list(key), Change::Append(vec![element.to_string()]))
     }
 
     fn compare_and_set(
@@ -210,14 +233,15 @@ impl Connection for Watched {
         expected: RegisterValue,
         new: i64,
     ) -> Result<ConditionalResult, DbError> {
-        if !self.single {
+        if !self.single && !self.is_plain {
             return Err(DbError::unsupported("conditional writes among other operations"));
-        }
-        if !self.counts {
-            return compare_and_set(&mut self.wire, key, expected, new);
         }
         let expected = expected.map(|value| value.to_string()).unwrap_or_default();
         let (key, new) = (register(key), new.to_string());
+        if !self.counts {
+            let script = ["EVAL", COMPARE_AND_SET, "1", &key, &expected, &new];
+            return answer(self.wire.one(&script, Stage::Commit)?);
+        }
         let script = ["EVAL", COUNTED_COMPARE_AND_SET, "2", &key, COUNTER, &expected, &new];
         let [seen, count] = self.wire.one(&script, Stage::Commit)?.array()?;
         self.count = counted(&count);
@@ -242,80 +266,6 @@ impl Connection for Watched {
         if std::mem::take(&mut self.watched) > 0 {
             self.wire.one(&["UNWATCH"], Stage::Statement)?;
         }
-        Ok(())
-    }
-}
-
-/// No transactions at all: every command takes effect at once.
-pub(super) struct Plain {
-    wire: Wire,
-    /// What a lost answer would mean: once something is written, part of it may be done.
-    stage: Stage,
-}
-
-impl Plain {
-    pub(super) fn new(wire: Wire) -> Plain {
-        Plain { wire, stage: Stage::Statement }
-    }
-
-    fn change(&mut self, command: &[&str]) -> Result<(), DbError> {
-        self.stage = Stage::Commit;
-        self.ask(command).map(|_| ())
-    }
-
-    /// After a write, even a refusal leaves the transaction half done.
-    fn ask(&mut self, command: &[&str]) -> Result<Reply, DbError> {
-        let half_done = |error: DbError| match self.stage {
-            Stage::Commit => DbError { code: error.code, ..DbError::unknown(error.message) },
-            _ => error,
-        };
-        self.wire.one(command, self.stage).map_err(half_done)
-    }
-}
-
-impl Connection for Plain {
-    fn begin(&mut self, _: Access) -> Result<(), DbError> {
-        self.stage = Stage::Statement;
-        Ok(())
-    }
-
-    fn read(&mut self, key: u64) -> Result<RegisterValue, DbError> {
-        self.ask(&["GET", &register(key)])?.number()
-    }
-
-    fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
-        self.change(&["SET", &register(key), &value.to_string()])
-    }
-
-    fn delete(&mut self, key: u64) -> Result<(), DbError> {
-        self.change(&["DEL", &register(key)])
-    }
-
-    fn read_list(&mut self, key: u64, elements: &mut Vec<i64>) -> Result<(), DbError> {
-        for element in self.ask(&["LRANGE", &list(key), "0", "-1"])?.list()? {
-            elements.extend(element.number()?);
-        }
-        Ok(())
-    }
-
-    fn append(&mut self, key: u64, element: i64) -> Result<(), DbError> {
-        self.change(&["RPUSH", &list(key), &element.to_string()])
-    }
-
-    fn compare_and_set(
-        &mut self,
-        key: u64,
-        expected: RegisterValue,
-        new: i64,
-    ) -> Result<ConditionalResult, DbError> {
-        compare_and_set(&mut self.wire, key, expected, new)
-    }
-
-    fn commit(&mut self) -> Result<Receipt, DbError> {
-        Ok(Receipt::default())
-    }
-
-    fn rollback(&mut self) -> Result<(), DbError> {
         Ok(())
     }
 }

@@ -9,7 +9,8 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 
 use crate::error::{DbError, Obstacle};
-use crate::remote::{Site, Stage};
+use crate::remote::Stage;
+use crate::site::Site;
 use crate::tls::{self, Mode};
 use crate::url::Address;
 

@@ -1,17 +1,18 @@
 //! A connection to the simulated store.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use isolario_sim::{Conflict, Intent, TableStore, TableTxn, Txn};
 use isolario_workload::{Chance, Rng, RowValues as Row, TableOp};
 
-use super::Shared;
+use super::State;
 use super::defect::Defect;
 use crate::database::{
     Access, ConditionalResult, Connection, Receipt, RegisterValue, read_then_write,
 };
 use crate::error::DbError;
+use crate::locked::locked;
 use crate::table::TableResult;
 
 /// How often a defect shows.
@@ -23,7 +24,7 @@ const PAUSE: Duration = Duration::from_micros(20);
 const SEED: u64 = 0x0150_1a10;
 
 pub(super) struct Session {
-    shared: Arc<Shared>,
+    shared: Arc<Mutex<State>>,
     number: u32,
     defect: Option<Defect>,
     seldom: Chance,
@@ -38,7 +39,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(shared: Arc<Shared>, number: u32, defect: Option<Defect>) -> Session {
+    pub(super) fn new(shared: Arc<Mutex<State>>, number: u32, defect: Option<Defect>) -> Session {
         Session {
             shared,
             number,
@@ -76,11 +77,11 @@ impl Session {
             // Values of clients are positive.
             Defect::ThinAir => Some(Some(-1 - self.rng.below(1 << 40) as i64)),
             Defect::Aborted | Defect::Intermediate => {
-                self.shared.lock().leftovers.take(key).map(Some)
+                locked(&self.shared).leftovers.take(key).map(Some)
             }
             Defect::NotOwn => {
                 let is_own = self.writes.iter().any(|(written, _)| *written == key);
-                is_own.then(|| self.shared.lock().store.peek(&self.txn, key))
+                is_own.then(|| locked(&self.shared).store.peek(&self.txn, key))
             }
         }
     }
@@ -93,7 +94,7 @@ impl Session {
     }
 
     fn commit_table(&mut self, txn: &mut TableTxn) -> Result<Receipt, DbError> {
-        let mut state = self.shared.lock();
+        let mut state = locked(&self.shared);
         state.store.rollback(&mut self.txn);
         self.running = false;
         let snapshot = state.table.snapshot(txn);
@@ -110,7 +111,7 @@ impl Session {
     fn over(&mut self, committed: bool) {
         self.running = false;
         let writes = std::mem::take(&mut self.writes);
-        let mut state = self.shared.lock();
+        let mut state = locked(&self.shared);
         for (at, (key, value)) in writes.iter().enumerate() {
             let overwritten = writes[at + 1..].iter().any(|(later, _)| later == key);
             let left = match self.defect {
@@ -130,7 +131,7 @@ impl Session {
 impl Connection for Session {
     fn begin(&mut self, access: Access) -> Result<(), DbError> {
         let intent = if access == Access::Read { Intent::Read } else { Intent::Update };
-        self.shared.lock().store.begin(&mut self.txn, self.number, intent, &mut self.rng);
+        locked(&self.shared).store.begin(&mut self.txn, self.number, intent, &mut self.rng);
         self.running = true;
         Ok(())
     }
@@ -140,19 +141,19 @@ impl Connection for Session {
         if let Some(wrong) = self.wrong(key) {
             return Ok(wrong);
         }
-        Ok(self.shared.lock().store.read(&mut self.txn, key, &mut self.rng))
+        Ok(locked(&self.shared).store.read(&mut self.txn, key, &mut self.rng))
     }
 
     fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
         self.dawdle();
-        self.shared.lock().store.write(&mut self.txn, key, value);
+        locked(&self.shared).store.write(&mut self.txn, key, value);
         self.writes.push((key, value));
         Ok(())
     }
 
     fn read_list(&mut self, key: u64, elements: &mut Vec<i64>) -> Result<(), DbError> {
         self.dawdle();
-        let mut state = self.shared.lock();
+        let mut state = locked(&self.shared);
         let length = state.store.read_list(&mut self.txn, key, &mut self.rng);
         elements.extend(state.store.elements(key).iter().take(length));
         let own = self.appends.iter().filter(|(list, _)| *list == key);
@@ -162,7 +163,7 @@ impl Connection for Session {
 
     fn append(&mut self, key: u64, element: i64) -> Result<(), DbError> {
         self.dawdle();
-        self.shared.lock().store.append(&mut self.txn, key, element);
+        locked(&self.shared).store.append(&mut self.txn, key, element);
         self.appends.push((key, element));
         Ok(())
     }
@@ -178,7 +179,7 @@ impl Connection for Session {
 
     fn table(&mut self, op: &TableOp, found: &mut TableResult) -> Result<(), DbError> {
         self.dawdle();
-        let mut state = self.shared.lock();
+        let mut state = locked(&self.shared);
         let (number, rng) = (self.number, &mut self.rng);
         let txn = self.on_table.get_or_insert_with(|| {
             let mut txn = TableTxn::default();
@@ -197,7 +198,7 @@ impl Connection for Session {
         if self.is_refused() {
             return Err(DbError::retryable("refused at random").with_code("refused"));
         }
-        let mut state = self.shared.lock();
+        let mut state = locked(&self.shared);
         let snapshot = state.store.snapshot(&self.txn);
         let commit = state.store.commit(&mut self.txn);
         drop(state);
@@ -208,10 +209,10 @@ impl Connection for Session {
 
     fn rollback(&mut self) -> Result<(), DbError> {
         if let Some(mut txn) = self.on_table.take() {
-            self.shared.lock().table.rollback(&mut txn);
+            locked(&self.shared).table.rollback(&mut txn);
         }
         if self.running {
-            self.shared.lock().store.rollback(&mut self.txn);
+            locked(&self.shared).store.rollback(&mut self.txn);
             self.over(false);
         }
         Ok(())
@@ -222,7 +223,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         // Rolling back never fails here.
         let _ = self.rollback();
-        self.shared.lock().free.push(self.number);
+        locked(&self.shared).free.push(self.number);
     }
 }
 
@@ -249,26 +250,25 @@ fn run_on_table(
         TableOp::Read { key } | TableOp::Increment { key, .. } => {
             found.rows.extend(store.read(txn, key).map(|held| (key, Some(held))));
         }
-        TableOp::RangeRead { range } => {
+        TableOp::RangeRead { range }
+        | TableOp::RangeUpdate { range, .. }
+        | TableOp::Delete { range, .. }
+        | TableOp::Aggregate { range, .. } => {
             let (rows, _) = store.scan(txn, range, rng);
-            found.rows.extend(rows.into_iter().map(|(key, held)| (key, Some(held))));
+            if let TableOp::Aggregate { function, .. } = op {
+                found.value = function.over(rows.iter().map(|(_, held)| held));
+            }
+            for (key, held) in rows {
+                let held = match *op {
+                    TableOp::RangeUpdate { b, version, .. } => Some(Row { b, version, ..held }),
+                    TableOp::Delete { .. } => None,
+                    _ => Some(held),
+                };
+                if op.writes() {
+                    store.write(txn, key, held);
+                }
+                found.rows.push((key, held));
+            }
         }
-        TableOp::RangeUpdate { range, b, version } => {
-            let (rows, _) = store.scan(txn, range, rng);
-            let rows = rows.into_iter();
-            found.rows.extend(rows.map(|(key, held)| (key, Some(Row { b, version, ..held }))));
-        }
-        TableOp::Delete { range, .. } => {
-            let (rows, _) = store.scan(txn, range, rng);
-            found.rows.extend(rows.into_iter().map(|(key, _)| (key, None)));
-        }
-        TableOp::Aggregate { function, range } => {
-            let (rows, _) = store.scan(txn, range, rng);
-            found.value = function.over(rows.iter().map(|(_, held)| held));
-            found.rows.extend(rows.into_iter().map(|(key, held)| (key, Some(held))));
-        }
-    }
-    if let TableOp::RangeUpdate { .. } | TableOp::Delete { .. } = op {
-        found.rows.iter().for_each(|(key, held)| store.write(txn, *key, *held));
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::is_busy;
 use crate::database::LockView;
 use crate::error::DbError;
+use crate::locked::locked;
 
 /// Those who wait, by the numbers of their connections.
 #[derive(Default)]
@@ -22,10 +23,6 @@ impl Queue {
         let id = self.connections.fetch_add(1, Ordering::Relaxed);
         Place { queue: Arc::clone(self), id, patience }
     }
-
-    fn waiting(&self) -> MutexGuard<'_, BTreeSet<u64>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Looks at the queue.
@@ -33,7 +30,7 @@ pub(super) struct View(pub(super) Arc<Queue>);
 
 impl LockView for View {
     fn is_waiting(&mut self, connection: u64) -> Result<bool, DbError> {
-        Ok(self.0.waiting().contains(&connection))
+        Ok(locked(&self.0.waiting).contains(&connection))
     }
 }
 
@@ -56,12 +53,12 @@ impl Place {
         loop {
             match attempt() {
                 Err(error) if is_busy(&error) && begun.elapsed() < self.patience => {
-                    self.queue.waiting().insert(self.id);
+                    locked(&self.queue.waiting).insert(self.id);
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(Duration::from_millis(1));
                 }
                 done => {
-                    self.queue.waiting().remove(&self.id);
+                    locked(&self.queue.waiting).remove(&self.id);
                     return done;
                 }
             }

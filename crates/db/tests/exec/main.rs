@@ -144,7 +144,7 @@ fn the_example_introduces_itself() {
         DbUrl::parse(&format!("exec:python3 {EXAMPLE} {}/x.db", dir.path().display())).unwrap();
     let database = open(&url, &Settings::default()).unwrap();
     assert!(database.version().unwrap().starts_with("SQLite 3."));
-    assert_eq!(database.isolation(), "serializable");
+    assert_eq!(database.traits().isolation, "serializable");
     assert_eq!(database.claim(Kind::Mini, 1).levels, [Level::StrictSerializable]);
     let odd = Settings { isolation: Some("chaos".into()), ..Settings::default() };
     let error = open(&url, &odd).unwrap().version().unwrap_err();

@@ -20,7 +20,7 @@ fn key(schema: Schema, name: &str) -> u64 {
 
 /// What a statement returns, row by row.
 fn answer(database: &dyn Database, sql: &str) -> Vec<Vec<Value>> {
-    let mut connection = eventually(|| database.connect_sql());
+    let mut connection = eventually(|| database.sql().unwrap().connect_sql());
     connection.statement(sql, true).unwrap().rows
 }
 
@@ -28,7 +28,7 @@ fn answer(database: &dyn Database, sql: &str) -> Vec<Vec<Value>> {
 fn keeps_rows(url: &str) {
     let schema = tpcc();
     let database = &*with_tables(url, "serializable", SLOW, Some(schema));
-    assert!(database.has_tables());
+    assert!(database.traits().tables);
     let keys = u32::try_from(schema.rows()).unwrap();
     // With a register beyond the tables, as hosts leave word under.
     let layout = Layout::new(WorkloadKind::General, keys + 1);
@@ -58,7 +58,7 @@ fn keeps_rows(url: &str) {
 
     drop(connection);
     eventually(|| database.clear());
-    let mut connection = eventually(|| database.connect_sql());
+    let mut connection = eventually(|| database.sql().unwrap().connect_sql());
     assert!(connection.statement(stock, true).is_err(), "the table is gone");
 }
 

@@ -331,7 +331,7 @@ fn nothing_is_left_of_a_capture() {
     let servers = start(Kind::Postgres);
     let database = database(servers.url(), "serializable");
     prepare_nodes(std::slice::from_ref(&database), WorkloadKind::Predicate, 10);
-    let mut line = database.connect_sql().unwrap();
+    let mut line = database.sql().unwrap().connect_sql().unwrap();
     let mut left = || {
         let sql = "SELECT (SELECT count(*) FROM pg_replication_slots), \
              (SELECT count(*) FROM pg_publication)";
@@ -355,7 +355,7 @@ fn nothing_is_left_of_a_capture() {
 fn what_is_in_the_way_of_a_capture_is_named() {
     let servers = start(Kind::Postgres);
     let superuser = database(servers.url(), "serializable");
-    let mut line = superuser.connect_sql().unwrap();
+    let mut line = superuser.sql().unwrap().connect_sql().unwrap();
     for statement in [
         "CREATE ROLE plain LOGIN",
         "GRANT ALL ON SCHEMA public TO plain",
@@ -373,7 +373,7 @@ fn what_is_in_the_way_of_a_capture_is_named() {
     drop(plain);
     let servers = start(Kind::MariaDb);
     let database = database(servers.url(), "serializable");
-    let mut line = database.connect_sql().unwrap();
+    let mut line = database.sql().unwrap().connect_sql().unwrap();
     for (setting, value, back) in
         [("binlog_format", "STATEMENT", "ROW"), ("binlog_row_image", "MINIMAL", "FULL")]
     {

@@ -10,7 +10,7 @@ use super::site::{SLOW, connect, eventually, patient, prepare, refused};
 /// Registers, lists and conditional writes.
 pub fn operations(database: &dyn Database) {
     for kind in Kind::KEYED {
-        assert!(database.supports(kind), "{kind}");
+        assert!(database.traits().workloads.contains(&kind), "{kind}");
     }
     prepare(database, Kind::Mini, 10);
     registers(database);

@@ -99,14 +99,13 @@ fn plain_sql_promises_nothing() {
     let servers = start(Kind::Postgres);
     let database = database(&format!("{}?dialect=plain", servers.url()), "");
     prepare(&*database, Workload::Mini, 10);
-    assert_eq!((database.name(), database.isolation()), ("postgres-wire", "serializable"));
+    assert_eq!((database.name(), database.traits().isolation), ("postgres-wire", "serializable"));
     let version = database.version().unwrap();
     assert!(version.starts_with("PostgreSQL ") && !version.contains(" on "), "{version}");
     assert!(database.claim(Workload::Mini, 1).levels.is_empty());
-    assert!(!database.supports(Workload::Predicate));
-    assert!(database.lock_view().unwrap().is_none());
+    assert!(!database.traits().workloads.contains(&Workload::Predicate));
     assert_eq!(database.remarks().len(), 1, "nothing was skipped: {:?}", database.remarks());
-    for refusal in [database.capture().err(), database.connect_sql().err()] {
+    for refusal in [database.capture().err(), database.sql().err()] {
         let refusal = refusal.unwrap();
         assert_eq!(refusal.class, ErrorClass::Fatal);
         assert!(refusal.message.contains("dialect=plain: leave the parameter out"), "{refusal}");

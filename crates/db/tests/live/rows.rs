@@ -25,7 +25,7 @@ fn range(column: Column, low: i64, high: i64) -> ValueRange {
 
 /// Every operation, with what it finds.
 fn operations(database: &dyn Database) {
-    assert!(database.supports(WorkloadKind::Predicate));
+    assert!(database.traits().workloads.contains(&WorkloadKind::Predicate));
     prepare(database, WorkloadKind::Predicate, 10);
     let mut connection = connect(database);
     connection.begin(Access::Write).unwrap();

@@ -27,7 +27,7 @@ fn servers_answer_with_types() {
     for (kind, missing) in [(Kind::Postgres, "42P01"), (Kind::MariaDb, "1146")] {
         let servers = start(kind);
         let database = database(servers.url(), "");
-        let mut connection = database.connect_sql().unwrap();
+        let mut connection = database.sql().unwrap().connect_sql().unwrap();
         assert!(connection.id().is_some());
         let rows = every_type(&mut *connection);
         assert_eq!(rows[0][..3], row(7, "it's", "-12345.50"));
@@ -44,7 +44,7 @@ fn servers_answer_with_types() {
 #[test]
 fn sqlite_answers_with_what_it_keeps() {
     let database = database("sqlite:", "");
-    let mut connection = database.connect_sql().unwrap();
+    let mut connection = database.sql().unwrap().connect_sql().unwrap();
     let rows = every_type(&mut *connection);
     assert_eq!(rows[0][0], Value::Int(7));
     assert_eq!(rows[0][2], Value::Other("-12345.5".into()), "SQLite has no decimals");

@@ -290,7 +290,12 @@ fn redis_and_etcd_tell_the_place_of_everything() {
 
 /// A line to the database that takes statements.
 fn line(url: &str) -> Box<dyn SqlConnection> {
-    db::open(&DbUrl::parse(url).unwrap(), &db::Settings::default()).unwrap().connect_sql().unwrap()
+    db::open(&DbUrl::parse(url).unwrap(), &db::Settings::default())
+        .unwrap()
+        .sql()
+        .unwrap()
+        .connect_sql()
+        .unwrap()
 }
 
 fn say(url: &str, statements: &[&str]) {

@@ -20,7 +20,7 @@ fn prepared(
     schema: &Schema,
     aux: Option<&Aux>,
 ) -> Box<dyn SqlConnection> {
-    let mut connection = database.connect_sql().unwrap();
+    let mut connection = database.sql().unwrap().connect_sql().unwrap();
     let namespace = product.make_namespace(name).into_iter().chain(product.enter_namespace(name));
     for sql in namespace.chain(schema.create(product, aux)) {
         connection.statement(&sql, true).unwrap_or_else(|error| panic!("{sql}: {error}"));

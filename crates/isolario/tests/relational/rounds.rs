@@ -43,7 +43,7 @@ fn a_run_leaves_its_directory_and_nothing_else() {
         assert!(dir.path().join("run").join(file).is_file(), "{file}");
     }
     let database = open(&DbUrl::parse(&url).unwrap(), &DbSettings::default()).unwrap();
-    let mut connection = database.connect_sql().unwrap();
+    let mut connection = database.sql().unwrap().connect_sql().unwrap();
     let tables = "SELECT name FROM sqlite_master";
     assert!(connection.statement(tables, false).unwrap().rows.is_empty());
 
@@ -157,7 +157,13 @@ fn a_schema_that_is_kept_stays() {
     settings.keep = true;
     assert!(go(settings).figures.rounds > 1);
     let database = open(&DbUrl::parse(&url).unwrap(), &DbSettings::default()).unwrap();
-    database.connect_sql().unwrap().statement("SELECT row_id, w_list FROM t0", false).unwrap();
+    database
+        .sql()
+        .unwrap()
+        .connect_sql()
+        .unwrap()
+        .statement("SELECT row_id, w_list FROM t0", false)
+        .unwrap();
 }
 
 #[test]
@@ -189,7 +195,7 @@ fn postgres_gives_what_it_claims() {
     // Nothing of it is left.
     let database = open(&DbUrl::parse(url).unwrap(), &DbSettings::default()).unwrap();
     let ours = "SELECT nspname::text FROM pg_namespace WHERE nspname LIKE 'isolario_sql%'";
-    let left = database.connect_sql().unwrap().statement(ours, false).unwrap();
+    let left = database.sql().unwrap().connect_sql().unwrap().statement(ours, false).unwrap();
     assert_eq!(left.rows.len(), 0, "{:?}", left.rows);
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use isolario_formats::read;
 use isolario_model::{History, Op, Outcome as Ended, StopReason};
-use isolario_workload::{Aim, Kind, Planner, Workload};
+use isolario_workload::{Aim, Planner, Workload};
 use tempfile::TempDir;
 
 use super::*;
@@ -53,11 +53,8 @@ impl Database for Fake {
     fn version(&self) -> Result<String, DbError> {
         Ok("Fake 1".to_owned())
     }
-    fn isolation(&self) -> &str {
-        "none"
-    }
-    fn supports(&self, _: Kind) -> bool {
-        true
+    fn clear(&self) -> Result<(), DbError> {
+        Ok(())
     }
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {
         Ok(())

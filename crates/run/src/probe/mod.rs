@@ -120,7 +120,7 @@ pub fn probe(settings: &Settings, observer: &mut Observer<'_>) -> Result<ProbeTa
             let taken = Hold::take(&nodes, None);
             hold = Some(taken.map_err(|(node, error)| settings.at(node, error))?);
         }
-        let setting = Setting { nodes: &nodes, isolation: first.isolation().to_owned() };
+        let setting = Setting { nodes: &nodes, isolation: first.traits().isolation.to_owned() };
         let column = match is_over {
             true => Ok(Err("interrupted".to_owned())),
             false => setting.play_all(&scripts, settings, hold.as_ref(), observer),
@@ -152,9 +152,9 @@ fn identify(nodes: &[Box<dyn Database>], settings: &Settings) -> Result<String, 
 fn is_playable(script: &Script, database: &dyn Database, nodes: usize) -> bool {
     let is_named = |name: &String| name == database.name();
     let has_statements = match script.family {
-        ScriptFamily::Registers => database.supports(Kind::General),
-        ScriptFamily::Lists => database.supports(Kind::Append),
-        _ => database.dialect().is_some(),
+        ScriptFamily::Registers => database.traits().workloads.contains(&Kind::General),
+        ScriptFamily::Lists => database.traits().workloads.contains(&Kind::Append),
+        _ => database.sql().is_ok(),
     };
     has_statements
         && script.nodes <= nodes

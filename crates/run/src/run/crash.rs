@@ -34,7 +34,7 @@ use super::{Observer, Recorded, begin, finish};
 pub fn crash_arguments(settings: &Settings) -> Result<String, RunError> {
     let url = settings.urls.first().ok_or(RunError::Nothing("databases"))?;
     let database = db::open(url, &asked_of(settings)).map_err(RunError::Open)?;
-    let command = replay::command(settings, database.isolation());
+    let command = replay::command(settings, database.traits().isolation);
     let arguments = command.strip_prefix("isolario ").unwrap_or_default();
     let run = settings.to_be_killed.unwrap_or_default();
     Ok(format!("{arguments} --to-be-killed {run} --no-shrink"))

@@ -52,7 +52,7 @@ impl Hunt {
         let is_wanted = |kind: &Kind| {
             let claim = database.claim(*kind, nodes);
             let phase = base.clone().with_workload(DefaultRun::of(*kind).workload);
-            database.supports(*kind)
+            database.traits().workloads.contains(kind)
                 && (base.ask != Ask::Claim || !claim.levels.is_empty())
                 && !phase.leaves_ranges_open(&claim)
         };
@@ -60,7 +60,7 @@ impl Hunt {
         match kinds.is_empty() {
             true => Err(RunError::Nothing("workloads that the database claims something for")),
             false => {
-                let has_value_sizes = database.has_value_sizes();
+                let has_value_sizes = database.traits().value_sizes;
                 Ok(Hunt { base, kinds, has_value_sizes, phase: 0 })
             }
         }

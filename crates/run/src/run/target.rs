@@ -40,8 +40,8 @@ pub(super) fn suited<'s>(settings: &'s Settings, database: &dyn Database) -> Cow
     if settings.workload.standing_keys() == settings.workload.keys {
         return Cow::Borrowed(settings);
     }
-    if database.takes_new_keys() {
-        let unused_keys = database.unused_keys();
+    if database.traits().new_keys {
+        let unused_keys = database.traits().unused_keys;
         return Cow::Owned(Settings { unused_keys, ..settings.clone() });
     }
     let workload = Workload { absent_ratio: 0.0, ..settings.workload.clone() };
@@ -69,8 +69,7 @@ fn refuse_others(
     nodes: &[Box<dyn Database>],
 ) -> Result<(), RunError> {
     let Some(fault) = faults.of_server() else { return Ok(()) };
-    let is_embedded = |url: &&DbUrl| !db::names_server(url) && url.scheme() != "exec";
-    if let Some(url) = urls.iter().find(is_embedded) {
+    if let Some(url) = urls.iter().find(|url| db::is_embedded(url)) {
         return Err(RunError::Embedded { fault: fault.name(), url: url.clone() });
     }
     let is_ours = |url: &DbUrl, node: &dyn Database| {
@@ -149,14 +148,14 @@ impl RunTarget {
             error,
         };
         let kind = settings.workload.kind;
-        if !first.supports(kind) {
+        if !first.traits().workloads.contains(&kind) {
             return Err(RunError::Unsupported { database: first.name().to_owned(), kind });
         }
-        if settings.sql_tables && !(first.has_tables() && settings.tables().is_some()) {
+        if settings.sql_tables && !(first.traits().tables && settings.tables().is_some()) {
             let (database, workload) = (first.name().to_owned(), settings.workload.name());
             return Err(RunError::NoTables { database, workload });
         }
-        if settings.value_size > 0 && !first.has_value_sizes() {
+        if settings.value_size > 0 && !first.traits().value_sizes {
             return Err(RunError::NoValueSizes { database: first.name().to_owned() });
         }
         let nodes = Arc::new(nodes);
@@ -193,7 +192,7 @@ impl RunTarget {
 
     /// The isolation level in force, by the database's own name.
     pub fn isolation(&self) -> &str {
-        self.nodes.first().map_or("", |node| node.isolation())
+        self.nodes.first().map_or("", |node| node.traits().isolation)
     }
 
     /// What the database did differently for the run, in words.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use isolario_check::{CheckOptions, Checker, is_decided_by_promise};
 use isolario_db::certificate::{Capture, Certificate, CommitLog, assemble, difference};
-use isolario_db::{DbError, StateReport};
+use isolario_db::{DbError, NodeLogs, StateReport};
 use isolario_formats::{self as formats, OutputTarget as File, Source, version_order};
 use isolario_model::{
     Batch, History, Level, LevelResult, PromisedOrder, RunRecord, RunVerdict, SinkError,
@@ -102,7 +102,7 @@ pub struct Whitebox {
 
 /// Begins, before there are clients.
 pub(super) fn begin(target: &RunTarget, kind: Kind, shadow: bool) -> Begun {
-    if shadow && !target.nodes.iter().all(|node| node.has_shadows()) {
+    if shadow && !target.nodes.iter().all(|node| node.traits().shadows) {
         return Begun::Failed(format!(
             "a shadow transaction takes PostgreSQL at repeatable read or serializable, and this is {} \
              at {}",
@@ -113,9 +113,9 @@ pub(super) fn begin(target: &RunTarget, kind: Kind, shadow: bool) -> Begun {
     if let Some(level) = target.nodes.first().and_then(|node| node.promised(kind)) {
         return Begun::Told(level);
     }
-    let has_one_log = ONE_LOG.contains(&target.name());
-    let nodes = if has_one_log { &target.nodes[..1] } else { &target.nodes[..] };
-    if nodes.len() > 1 && target.name() != GALERA {
+    let logs = target.nodes.first().map_or(NodeLogs::Own, |node| node.traits().logs);
+    let nodes = if logs == NodeLogs::One { &target.nodes[..1] } else { &target.nodes[..] };
+    if nodes.len() > 1 && logs == NodeLogs::Own {
         return Begun::Failed(
             "the order of versions can only be captured from a single node or a Galera cluster"
                 .to_owned(),
@@ -131,12 +131,6 @@ pub(super) fn begin(target: &RunTarget, kind: Kind, shadow: bool) -> Begun {
         Err(DbError { message, .. }) => Begun::Failed(message),
     }
 }
-
-/// The databases all of whose nodes have one log: any of them tells it.
-const ONE_LOG: [&str; 2] = ["cockroach", "tidb"];
-
-/// The database whose nodes all have the same log.
-const GALERA: &str = "galera";
 
 /// The log of a cluster. Snapshots are places in the log of the node that tells them, and no order is
 /// promised for all nodes: neither counts where there are several.

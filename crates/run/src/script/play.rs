@@ -15,7 +15,7 @@ use isolario_workload::Kind;
 
 use super::worker::{Line, Order, Reply, Report, Start, Worker};
 use super::{Script, ScriptAction, ScriptFamily};
-use isolario_db::{Database, Layout, LockView, prepare};
+use isolario_db::{Database, Layout, LockView, SqlDatabase, prepare};
 use isolario_db::{DbError, ErrorClass};
 
 /// How many keys there is room for. Every play takes new ones.
@@ -123,7 +123,10 @@ impl<'d> ScriptRunner<'d> {
     /// Makes room for scripts, on all nodes: empty tables of our own.
     pub fn new(nodes: &'d [Box<dyn Database>]) -> Result<ScriptRunner<'d>, DbError> {
         make_room(nodes)?;
-        let views = nodes.iter().map(|node| node.lock_view()).collect::<Result<_, _>>()?;
+        let views = nodes
+            .iter()
+            .map(|node| node.sql().map_or(Ok(None), SqlDatabase::lock_view))
+            .collect::<Result<_, _>>()?;
         let (sender, reports) = mpsc::channel();
         let (workers, has_registers) = (BTreeMap::new(), true);
         Ok(ScriptRunner { nodes, views, workers, next_key: 0, has_registers, sender, reports })
@@ -166,7 +169,7 @@ impl<'d> ScriptRunner<'d> {
     fn clear_table(&mut self) -> Result<(), DbError> {
         self.has_registers = false;
         let node = self.nodes.first().ok_or_else(|| DbError::fatal("there is no database"))?;
-        node.connect_sql()?.statement("DELETE FROM isolario_register", true).map(|_| ())
+        node.sql()?.connect_sql()?.statement("DELETE FROM isolario_register", true).map(|_| ())
     }
 
     fn worker(&mut self, seat: Seat) -> Result<&Worker, DbError> {

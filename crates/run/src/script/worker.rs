@@ -82,7 +82,7 @@ pub(super) enum Line {
 impl Line {
     pub(super) fn open(database: &dyn Database, is_sql: bool) -> Result<Line, DbError> {
         Ok(match is_sql {
-            true => Line::Sql(database.connect_sql()?),
+            true => Line::Sql(database.sql()?.connect_sql()?),
             false => Line::Keys(database.connect()?),
         })
     }

@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
     use crate::TABLE;
-    use crate::certificate::changefeed::Decoder;
+    use crate::postgres::changefeed::Decoder;
     use isolario_db::{DbUrl, Layout, Settings, open};
     use isolario_run::driver::{Control, RunPlan, run};
 

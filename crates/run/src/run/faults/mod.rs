@@ -429,7 +429,7 @@ impl Witnesses {
     fn are_cut_off(&mut self, nodes: &[Box<dyn Database>]) -> bool {
         nodes.iter().zip(&mut self.0).any(|(node, witness)| {
             let Some(witness) = witness else { return true };
-            let is_driver = node.name() == "exec";
+            let is_driver = node.traits().by_driver;
             let is_cut_off = |error: DbError| is_driver || error.disconnected;
             let read = witness.begin(Access::Read).and_then(|()| witness.read(0));
             read.is_err_and(is_cut_off) || node.version().is_err()

@@ -105,7 +105,7 @@ impl Aftermath {
         match error.class {
             _ if error.disconnected => Aftermath::Lost,
             ErrorClass::Retryable => Aftermath::Over,
-            _ if *product == Product::POSTGRES => Aftermath::Over,
+            _ if product.ends_on_error() => Aftermath::Over,
             _ => Aftermath::GoesOn,
         }
     }

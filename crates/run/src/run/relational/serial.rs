@@ -142,7 +142,7 @@ impl Span {
         // Where readers lock nothing, they see what was there when they began; else they keep away
         // whoever would change it.
         let only_reads = txn.kinds().all(StatementKind::is_read);
-        let place = if only_reads && *product == Product::POSTGRES { begin } else { end };
+        let place = if only_reads && !product.readers_lock() { begin } else { end };
         Span { begin, end, place }
     }
 }

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isolario_db::{
     self as db, Claim, DRIVERS, Database, DbError, Hold, LockView, Obstacle, SqlConnection,
+    SqlDatabase,
 };
 use isolario_model::Value;
-use isolario_sql::{Aux, Product, Schema};
+use isolario_sql::{Aux, Product, Schema, SnapshotScope};
 use isolario_workload::Kind;
 
 use super::client::Companion;
@@ -65,7 +66,7 @@ impl<'s> Site<'s> {
         let driver = DRIVERS.iter().find(|driver| driver.schemes.contains(&url.scheme()));
         let known = driver.map_or(&[][..], |driver| driver.isolations);
         let isolations = match &settings.isolation {
-            Some(_) => vec![database.isolation().to_owned()],
+            Some(_) => vec![database.traits().isolation.to_owned()],
             None => known.iter().map(|name| (*name).to_owned()).collect(),
         };
         let namespace = format!("isolario_sql_{:x}", settings.seed ^ (settings.seed >> 32));
@@ -88,7 +89,10 @@ impl<'s> Site<'s> {
         let mut available = Vec::new();
         let mut last = None;
         for isolation in &self.isolations {
-            match self.at(isolation).and_then(|stage| stage.nodes[0].connect_sql().map(|_| ())) {
+            match self
+                .at(isolation)
+                .and_then(|stage| stage.nodes[0].sql()?.connect_sql().map(|_| ()))
+            {
                 Ok(()) => available.push(isolation.clone()),
                 Err(error) => last = Some(error),
             }
@@ -120,25 +124,18 @@ impl<'s> Site<'s> {
     /// Whether rounds at an isolation level are compared with their transactions one after the other:
     /// where they are promised to be like that, in real time.
     pub(super) fn is_compared(&self, isolation: &str) -> bool {
-        let is_strict = matches!(&*self.name, "postgres" | "mariadb" | "mysql" | "sqlite");
-        isolation == "serializable" && is_strict && self.settings.urls.len() == 1
+        isolation == "serializable" && self.product.is_alone && self.settings.urls.len() == 1
     }
 
     /// How sessions at an isolation level tell which versions their queries meet, if they can and are to.
     ///
-    /// Where all queries of a transaction come from one snapshot, a read of all tables before a query meets the
-    /// same. That is so on PostgreSQL; on MariaDB and MySQL at repeatable read for queries that lock nothing, the only
-    /// ones whose conditions count there; and on SQLite, where nobody commits into a transaction that has begun to
-    /// read. On PostgreSQL at read committed, each statement has a snapshot, subqueries included.
+    /// Where all queries of a transaction come from one snapshot, a read of all tables before a query meets the same.
     pub(super) fn companion(&self, isolation: &str) -> Option<Companion> {
-        match (&*self.name, isolation) {
+        match self.product.snapshots(isolation) {
             _ if !self.settings.predicates => None,
-            ("postgres", "read-committed") => Some(Companion::InStatement),
-            ("postgres" | "sqlite", "repeatable-read" | "serializable")
-            | ("mariadb" | "mysql", "repeatable-read" | "innodb-snapshot-isolation") => {
-                Some(Companion::BeforeStatement)
-            }
-            _ => None,
+            Some(SnapshotScope::Statement) => Some(Companion::InStatement),
+            Some(SnapshotScope::Transaction) => Some(Companion::BeforeStatement),
+            None => None,
         }
     }
 
@@ -149,14 +146,14 @@ impl<'s> Site<'s> {
 
     /// Whether there are no namespaces.
     pub(super) fn is_sqlite(&self) -> bool {
-        self.product == Product::SQLITE
+        !self.product.has_namespaces()
     }
 }
 
 impl Stage<'_> {
     /// The isolation level, by the database's own name.
     pub(super) fn isolation(&self) -> &str {
-        self.nodes[0].isolation()
+        self.nodes[0].traits().isolation
     }
 
     /// The name of its namespace.
@@ -190,7 +187,7 @@ impl Stage<'_> {
         let product = &self.site.product;
         if self.site.is_sqlite() {
             self.clear()?;
-            refuse_strangers(&mut *self.nodes[0].connect_sql()?, schema)?;
+            refuse_strangers(&mut *self.nodes[0].sql()?.connect_sql()?, schema)?;
         }
         *locked(&self.made) = Some(schema.clone());
         let namespace = &self.name();
@@ -214,7 +211,7 @@ impl Stage<'_> {
         let mut maker = locked(&self.maker);
         let mut connection = match maker.take() {
             Some(connection) => connection,
-            None => self.nodes[0].connect_sql()?,
+            None => self.nodes[0].sql()?.connect_sql()?,
         };
         for sql in statements {
             connection.statement(&sql, true).map_err(|error| at_statement(error, &sql))?;
@@ -225,7 +222,8 @@ impl Stage<'_> {
 
     /// A connection for a session, which sees the namespace. Sessions go round the nodes.
     pub(super) fn connect(&self, session: u32) -> Result<Box<dyn SqlConnection>, DbError> {
-        let mut connection = self.nodes[session as usize % self.nodes.len()].connect_sql()?;
+        let mut connection =
+            self.nodes[session as usize % self.nodes.len()].sql()?.connect_sql()?;
         for sql in self.site.product.enter_namespace(&self.name()) {
             connection.statement(&sql, true).map_err(|error| at_statement(error, &sql))?;
         }
@@ -234,7 +232,7 @@ impl Stage<'_> {
 
     /// Who waits for whom, on each node that tells.
     pub(super) fn lock_views(&self) -> Result<Vec<Option<Box<dyn LockView>>>, DbError> {
-        self.nodes.iter().map(|node| node.lock_view()).collect()
+        self.nodes.iter().map(|node| node.sql().map_or(Ok(None), SqlDatabase::lock_view)).collect()
     }
 }
 

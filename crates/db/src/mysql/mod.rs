@@ -1,12 +1,14 @@
 //! MySQL and what speaks its protocol: MariaDB, a node of a Galera cluster, TiDB.
 
+mod binlog;
 mod capture;
+mod claims;
+mod client;
 mod errors;
 mod locks;
 mod mvcc;
 mod product;
-mod session;
-mod sql;
+mod storage;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -14,72 +16,82 @@ use std::time::{Duration, Instant};
 
 use isolario_model::Level;
 use isolario_predicate::Dialect;
-use isolario_workload::Kind;
-use mysql::prelude::Queryable;
+use isolario_workload::{Kind, Schema};
 use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
 
 use crate::certificate::Capture;
-use crate::claims::{self, Claim};
-use crate::database::{Connection, Database, Layout, LockView};
+use crate::claims::{Claim, look_up};
+use crate::database::{
+    Connection, Database, Layout, LockView, NodeLogs, SqlConnection, SqlDatabase, Traits,
+};
 use crate::error::DbError;
-use crate::hold::{Marking, table as mark};
-use crate::registry::{Driver, Settings};
-use crate::remote::{GRACE, OURS, Site, Stage, not_ours};
-use crate::sql::SqlConnection;
-use crate::table::application::OwnTables;
-use crate::table::{TABLE, sql as rows};
+use crate::hold::Marking;
+use crate::registry::{Driver, Service, Settings};
+use crate::remote::{OURS, Stage};
+use crate::site::{GRACE, Site, not_ours};
+use crate::sql::{COLUMNS, Client, Reported, Session, SqlProduct, Statements, Style, make_tables};
+use crate::table::TABLE;
 use crate::tls::{Mode, Tls};
 use crate::url::{Address, DbUrl};
+use client::{Evidence, MyClient};
 use errors::classify;
-use product::Product;
-use session::Evidence;
+use locks::InnoDb;
+use product::{Product, ProductKind};
 
+const READ_COMMITTED: &str = "read-committed";
 const REPEATABLE_READ: &str = "repeatable-read";
 const SNAPSHOT_ISOLATION: &str = "innodb-snapshot-isolation";
+const SERIALIZABLE: &str = "serializable";
 
 const ISOLATIONS: &[&str] =
-    &["read-uncommitted", "read-committed", REPEATABLE_READ, SNAPSHOT_ISOLATION, "serializable"];
+    &["read-uncommitted", READ_COMMITTED, REPEATABLE_READ, SNAPSHOT_ISOLATION, SERIALIZABLE];
 
 const PORT: u16 = 3306;
-const PORT_OF_TIDB: u16 = 4000;
 
 pub(crate) const DRIVER: Driver = Driver {
     schemes: &["mysql", "mariadb"],
     form: "mysql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?engine=NAME]",
     about: "MySQL, MariaDB, TiDB; a Galera cluster by the URLs of its nodes",
     isolations: ISOLATIONS,
-    port: Some(PORT),
-    open: |url, settings| open(url, settings, ISOLATIONS, PORT),
+    claims: claims::MYSQL,
+    service: Service::Server(PORT),
+    open: |url, settings| open(url, settings, &DRIVER, PORT),
 };
 
-/// TiDB's own levels: it refuses the others.
-const OF_TIDB: &[&str] = &["read-committed", REPEATABLE_READ];
+const PORT_OF_TIDB: u16 = 4000;
 
+/// TiDB refuses the other levels.
 pub(crate) const TIDB: Driver = Driver {
     schemes: &["tidb"],
     form: "tidb://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?status_port=NUMBER]",
     about: "TiDB; a cluster by the URLs of its servers",
-    isolations: OF_TIDB,
-    port: Some(PORT_OF_TIDB),
-    open: |url, settings| open(url, settings, OF_TIDB, PORT_OF_TIDB),
+    isolations: &[READ_COMMITTED, REPEATABLE_READ],
+    claims: claims::TIDB,
+    service: Service::Server(PORT_OF_TIDB),
+    open: |url, settings| open(url, settings, &TIDB, PORT_OF_TIDB),
 };
 
-/// Our tables. Every register has its row from the beginning, with nothing in it: a transaction
-/// that reads a row which is not there locks the gap between two others, and hits them by chance.
-const TABLES: [(&str, &str); 3] = [
-    ("isolario_register", "(k BIGINT PRIMARY KEY, v BIGINT)"),
-    ("isolario_list", "(k BIGINT PRIMARY KEY, e LONGTEXT NOT NULL)"),
-    (TABLE, rows::COLUMNS),
-];
+/// Every register has its row from the beginning, with nothing in it: a transaction that reads a row which is not
+/// there locks the gap between two others, and hits them by chance.
+pub(crate) const STYLE: Style = Style {
+    parameter: |_| "?".to_owned(),
+    positional: true,
+    returning: false,
+    integer: "SIGNED",
+    reported: Reported::Nothing,
+    insert: "INSERT INTO isolario_register VALUES ({1}, {2}) ON DUPLICATE KEY UPDATE v = VALUES(v)",
+    delete: "UPDATE isolario_register SET v = NULL WHERE k = {1}",
+    compares: true,
+    read_list: "SELECT e FROM isolario_list WHERE k = {1}",
+    append: &["INSERT INTO isolario_list VALUES ({1}, {2}) \
+         ON DUPLICATE KEY UPDATE e = CONCAT(e, ',', VALUES(e))"],
+};
 
 /// The parameter of a URL that names the storage engine of our tables.
 const ENGINE: &str = "engine";
 
 /// The parameter of a URL that says where TiDB has its HTTP API.
 const STATUS_PORT: &str = "status_port";
-
-/// How many rows are created at once.
-const ROWS_AT_ONCE: u32 = 1000;
 
 /// How long making the tables may be tried, and how long to wait in between.
 const PREPARING: Duration = Duration::from_secs(10);
@@ -98,17 +110,18 @@ struct MySql {
     status_port: u16,
     /// How many keys the tables were made for.
     keys: Arc<AtomicU32>,
-    /// The tables of an application, where rows are not registers.
-    own_tables: Option<OwnTables>,
+    /// The application whose rows are not registers.
+    schema: Option<Schema>,
 }
 
 fn open(
     url: &DbUrl,
     settings: &Settings,
-    isolations: &'static [&'static str],
+    driver: &Driver,
     port: u16,
 ) -> Result<Box<dyn Database>, DbError> {
-    let mut site = Site::of(url, settings, isolations, Mode::Prefer, &[ENGINE, STATUS_PORT])?;
+    let own = &[ENGINE, STATUS_PORT];
+    let mut site = Site::of(url, settings, driver.isolations, Mode::Prefer, own)?;
     if site.address.path.is_empty() {
         return Err(DbError::fatal(format!("{url}: expected a database, as in mysql://host/db")));
     }
@@ -135,7 +148,7 @@ fn open(
         evidence: settings.evidence,
         status_port,
         keys: Arc::default(),
-        own_tables: settings.tables.map(OwnTables::mysql),
+        schema: settings.tables,
     }))
 }
 
@@ -159,7 +172,7 @@ fn engine(address: &Address) -> Result<String, DbError> {
 }
 
 impl MySql {
-    fn line(&self) -> Result<Conn, DbError> {
+    fn line(&self) -> Result<MyClient, DbError> {
         let plain = || Conn::new(self.options.clone());
         let encrypted = || Conn::new(self.options.clone().ssl_opts(ssl(&self.site.tls)));
         let conn = match self.site.tls.mode {
@@ -170,115 +183,85 @@ impl MySql {
                 done => done,
             },
         };
-        conn.map_err(|error| self.site.cannot_connect(classify(error, Stage::Connect)))
+        let failed = |error| self.site.cannot_connect(classify(error, Stage::Connect));
+        conn.map(MyClient::new).map_err(failed)
     }
 
-    /// What sessions ask for beside the results.
+    /// What sessions ask for besides the results.
     fn evidence(&self) -> Evidence {
-        match (self.evidence, self.name()) {
-            (true, "mariadb" | "galera") if capture::tells_snapshots(self.site.isolation) => {
+        match (self.evidence, self.kind()) {
+            (true, ProductKind::MariaDb | ProductKind::Galera) if self.has_one_snapshot() => {
                 Evidence::Snapshots
             }
-            (true, "tidb") => {
+            (true, ProductKind::TiDb) => {
                 Evidence::Timestamps { of_starts: self.site.isolation == REPEATABLE_READ }
             }
             _ => Evidence::None,
         }
     }
 
+    /// Whether a transaction can be begun with a snapshot whose place in the log is known.
+    fn has_one_snapshot(&self) -> bool {
+        matches!(self.site.isolation, REPEATABLE_READ | SNAPSHOT_ISOLATION)
+    }
+
     /// The product at the other end, which does not change.
-    fn product(&self, conn: &mut Conn) -> Result<&Product, DbError> {
-        let product = Product::ask(conn)?;
+    fn product(&self, client: &mut MyClient) -> Result<&Product, DbError> {
+        let product = Product::ask(client)?;
         Ok(self.product.get_or_init(|| product))
     }
 
+    /// What it is, as far as it has said so.
+    fn known(&self) -> ProductKind {
+        self.product.get().map_or(ProductKind::MySql, |product| product.kind)
+    }
+
+    /// MariaDB and a Galera cluster make different claims, and only the server knows what it is.
+    fn kind(&self) -> ProductKind {
+        if self.product.get().is_none() {
+            // A server that does not answer will be found out about later.
+            let _ = self.version();
+        }
+        self.known()
+    }
+
     /// Waits until a node of a cluster knows what the others did before.
-    fn catch_up(&self, conn: &mut Conn) -> Result<(), DbError> {
-        let statements = self.product(conn)?.catch_up();
-        batch(conn, statements)
+    fn catch_up(&self, client: &mut MyClient) -> Result<(), DbError> {
+        let statements = self.product(client)?.catch_up();
+        client.batch(statements)
     }
 
     /// A connection with its isolation level set, which knows what other nodes did before.
-    fn conn_at_level(&self) -> Result<Conn, DbError> {
-        let mut conn = self.line()?;
-        let mut settings = Vec::new();
-        if self.site.isolation == SNAPSHOT_ISOLATION {
-            settings.push("SET SESSION innodb_snapshot_isolation = ON".to_owned());
-        }
+    fn at_level(&self) -> Result<MyClient, DbError> {
+        let mut client = self.line()?;
         let level = match self.site.isolation {
-            SNAPSHOT_ISOLATION => "REPEATABLE READ".to_owned(),
+            SNAPSHOT_ISOLATION => {
+                client.batch(&["SET SESSION innodb_snapshot_isolation = ON"])?;
+                "REPEATABLE READ".to_owned()
+            }
             other => other.to_ascii_uppercase().replace('-', " "),
         };
-        settings.push(format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
         let seconds = self.site.patience.as_secs();
-        settings.push(format!("SET SESSION innodb_lock_wait_timeout = {seconds}"));
-        batch(&mut conn, &settings)?;
-        self.catch_up(&mut conn)?;
-        Ok(conn)
+        client.batch(&[
+            format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"),
+            format!("SET SESSION innodb_lock_wait_timeout = {seconds}"),
+        ])?;
+        self.catch_up(&mut client)?;
+        Ok(client)
     }
 
     /// Does something with tables, as often as it takes: it meets the transactions that an earlier run
     /// left behind, and in a cluster the changes of other nodes. That passes.
-    fn patiently(&self, work: impl Fn(&mut Conn) -> Result<(), DbError>) -> Result<(), DbError> {
+    fn patiently(&self, work: impl Fn() -> Result<(), DbError>) -> Result<(), DbError> {
         let deadline = Instant::now() + PREPARING.max(self.site.patience);
         loop {
-            match work(&mut self.line()?) {
+            match work() {
                 Err(error) if errors::passes(&error) && Instant::now() < deadline => {
                     std::thread::sleep(PAUSE);
                 }
                 done => return done,
             }
         }
-    }
-
-    /// A connection for the mark of the run, which knows what other nodes did before.
-    fn statements(&self) -> Result<sql::SqlSession, DbError> {
-        let mut conn = self.line()?;
-        self.catch_up(&mut conn)?;
-        Ok(sql::SqlSession::new(conn))
-    }
-
-    /// The tables of this run: names and columns.
-    fn tables(&self) -> Vec<(String, String)> {
-        OwnTables::added_to(&TABLES, self.own_tables)
-    }
-
-    /// Replaces what an earlier run left by empty tables.
-    fn make_tables(&self, conn: &mut Conn, layout: &Layout) -> Result<(), DbError> {
-        let mut statements = self.removals(conn)?;
-        for (name, columns) in self.tables() {
-            let engine = &self.engine;
-            statements
-                .push(format!("CREATE TABLE {name} {columns} ENGINE={engine} COMMENT='{OURS}'"));
-        }
-        statements.extend(rows::INDEXES.map(str::to_owned));
-        let first_register = self.own_tables.map_or(0, OwnTables::keys) as u32;
-        for first in (first_register..layout.keys).step_by(ROWS_AT_ONCE as usize) {
-            let keys = first..layout.keys.min(first.saturating_add(ROWS_AT_ONCE));
-            let rows: Vec<_> = keys.map(|key| format!("({key}, NULL)")).collect();
-            statements.push(format!("INSERT INTO isolario_register VALUES {}", rows.join(", ")));
-        }
-        batch(conn, &statements)?;
-        let mut rows = self.own_tables.into_iter().flat_map(OwnTables::rows);
-        rows.try_for_each(|insert| batch(conn, &[insert]))
-    }
-
-    /// The statements that remove the tables which an earlier run left.
-    fn removals(&self, conn: &mut Conn) -> Result<Vec<String>, DbError> {
-        self.catch_up(conn)?;
-        let mut statements = Vec::new();
-        for (name, _) in self.tables() {
-            let find = "SELECT table_comment FROM information_schema.tables \
-                 WHERE table_schema = DATABASE() AND table_name = ?";
-            let found: Option<String> =
-                conn.exec_first(find, (&name,)).map_err(|error| classify(error, Stage::Connect))?;
-            match found {
-                Some(comment) if comment == OURS => statements.push(format!("DROP TABLE {name}")),
-                Some(_) => return Err(not_ours(&format!("a table {name}"), &self.site.place)),
-                None => {}
-            }
-        }
-        Ok(statements)
     }
 }
 
@@ -288,118 +271,137 @@ fn ssl(tls: &Tls) -> SslOpts {
         .with_root_cert_path(tls.roots.clone())
 }
 
-/// Runs statements that belong to no transaction of the workload.
-fn batch(conn: &mut Conn, statements: &[impl AsRef<str>]) -> Result<(), DbError> {
-    statements
-        .iter()
-        .try_for_each(|statement| conn.query_drop(statement.as_ref()))
-        .map_err(|error| classify(error, Stage::Connect))
+impl SqlProduct for MySql {
+    type Client = MyClient;
+
+    const TABLES: &'static [(&'static str, &'static str)] = &[
+        ("isolario_register", "(k BIGINT PRIMARY KEY, v BIGINT)"),
+        ("isolario_list", "(k BIGINT PRIMARY KEY, e LONGTEXT NOT NULL)"),
+        (TABLE, COLUMNS),
+    ];
+
+    const OWNER: &'static str = "SELECT table_comment FROM information_schema.tables \
+         WHERE table_schema = DATABASE() AND table_name = '{}'";
+
+    /// It knows what other nodes did before.
+    fn client(&self) -> Result<MyClient, DbError> {
+        let mut client = self.line()?;
+        self.catch_up(&mut client)?;
+        Ok(client)
+    }
+
+    fn schema(&self) -> Option<Schema> {
+        self.schema
+    }
+
+    fn create(&self, name: &str, columns: &str) -> Vec<String> {
+        let engine = &self.engine;
+        vec![format!("CREATE TABLE {name} {columns} ENGINE={engine} COMMENT='{OURS}'")]
+    }
+
+    fn not_ours(&self, table: &str) -> DbError {
+        not_ours(&format!("a table {table}"), &self.site.place)
+    }
 }
 
 impl Database for MySql {
-    /// MariaDB and a Galera cluster make different claims, and only the server knows what it is.
     fn name(&self) -> &str {
-        if self.product.get().is_none() {
-            // A server that does not answer will be found out about later.
-            let _ = self.version();
-        }
-        self.product.get().map_or("mysql", |product| product.name)
+        self.kind().name()
     }
 
     fn version(&self) -> Result<String, DbError> {
         Ok(self.product(&mut self.line()?)?.version.clone())
     }
 
-    fn durability(&self) -> Option<String> {
-        let question = "SELECT CONCAT('innodb_flush_log_at_trx_commit=', \
-                        @@innodb_flush_log_at_trx_commit, ', sync_binlog=', @@sync_binlog)";
-        self.line().ok()?.query_first(question).ok()?
+    fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
+        self.keys.store(layout.keys, Ordering::Relaxed);
+        self.patiently(|| make_tables(self, Some(layout)))
     }
 
-    fn isolation(&self) -> &str {
-        self.site.isolation
+    fn clear(&self) -> Result<(), DbError> {
+        self.patiently(|| make_tables(self, None))
+    }
+
+    fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
+        let client = self.at_level()?.with(self.evidence());
+        Ok(Box::new(Session::new(client, Statements::new(&STYLE, self.schema))))
+    }
+
+    fn traits(&self) -> Traits<'_> {
+        Traits {
+            isolation: self.site.isolation,
+            workloads: &Kind::ALL,
+            new_keys: true,
+            tables: true,
+            logs: match self.known() {
+                ProductKind::TiDb => NodeLogs::One,
+                ProductKind::Galera => NodeLogs::Same,
+                _ => NodeLogs::Own,
+            },
+            ..Traits::default()
+        }
     }
 
     /// A server whose `innodb_snapshot_isolation` is on gives at repeatable read what the setting of that
     /// name gives elsewhere.
     fn claim(&self, kind: Kind, nodes: usize) -> Claim {
-        let name = self.name();
+        let product = self.kind();
         let has_snapshots =
             self.product.get().is_some_and(|product| product.has_snapshot_isolation);
         let isolation = match self.site.isolation {
-            REPEATABLE_READ if has_snapshots && name == "mariadb" => SNAPSHOT_ISOLATION,
+            REPEATABLE_READ if has_snapshots && product == ProductKind::MariaDb => {
+                SNAPSHOT_ISOLATION
+            }
             other => other,
         };
-        claims::look_up(name, isolation, kind, nodes)
+        look_up(product.name(), isolation, kind, nodes)
     }
 
-    fn supports(&self, _: Kind) -> bool {
-        true
+    fn marking(&self) -> Marking<'_> {
+        Marking::Separate(self)
     }
 
-    fn takes_new_keys(&self) -> bool {
-        true
-    }
-
-    fn has_tables(&self) -> bool {
-        true
-    }
-
-    fn marking(&self) -> Marking {
-        Marking::Separate
-    }
-
-    fn read_mark(&self) -> Result<Option<String>, DbError> {
-        mark::read(&mut self.statements()?)
-    }
-
-    fn replace_mark(&self, old: Option<&str>, new: Option<&str>) -> Result<bool, DbError> {
-        mark::replace(&mut self.statements()?, old, new)
-    }
-
-    fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
-        self.keys.store(layout.keys, Ordering::Relaxed);
-        self.patiently(|conn| self.make_tables(conn, layout))
-    }
-
-    fn clear(&self) -> Result<(), DbError> {
-        self.patiently(|conn| {
-            let statements = self.removals(conn)?;
-            batch(conn, &statements)
-        })
+    fn sql(&self) -> Result<&dyn SqlDatabase, DbError> {
+        Ok(self)
     }
 
     /// TiDB's plain reads come from the snapshot of the start, even if updates work on the newest rows;
-    /// so they do where no update depends on what it finds. With rows, its storage tells more.
+    /// so they do where no update depends on what it finds. With rows, its storage reports more.
     fn promised(&self, kind: Kind) -> Option<Level> {
-        let is_snapshot = self.evidence && self.site.isolation == REPEATABLE_READ;
-        let is_told = matches!(kind, Kind::Mini | Kind::General);
-        (is_snapshot && is_told && self.name() == "tidb").then_some(Level::Prefix)
+        let is_told = self.evidence() == Evidence::Timestamps { of_starts: true };
+        (is_told && matches!(kind, Kind::Mini | Kind::General)).then_some(Level::Prefix)
     }
 
     fn capture(&self) -> Result<Box<dyn Capture>, DbError> {
-        match self.name() {
-            "tidb" => mvcc::start(self),
+        match self.kind() {
+            ProductKind::TiDb => storage::start(self),
             _ => capture::start(self),
         }
     }
 
-    fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        let session = session::Session::new(self.conn_at_level()?, self.evidence());
-        Ok(Box::new(session.with_tables(self.own_tables)))
+    fn durability(&self) -> Option<String> {
+        let question = "SELECT CONCAT('innodb_flush_log_at_trx_commit=', \
+                        @@innodb_flush_log_at_trx_commit, ', sync_binlog=', @@sync_binlog)";
+        self.line().ok()?.run(question, Stage::Connect).ok()?.first_text()
     }
+}
 
-    fn dialect(&self) -> Option<Dialect> {
-        Some(Dialect::MySql)
+impl SqlDatabase for MySql {
+    fn dialect(&self) -> Dialect {
+        Dialect::MySql
     }
 
     fn connect_sql(&self) -> Result<Box<dyn SqlConnection>, DbError> {
-        Ok(Box::new(sql::SqlSession::new(self.conn_at_level()?)))
+        Ok(Box::new(self.at_level()?))
     }
 
     fn lock_view(&self) -> Result<Option<Box<dyn LockView>>, DbError> {
-        let view = locks::InnoDb::new(self.line()?);
+        let view = InnoDb::new(self.line()?);
         Ok(view.map(|view| Box::new(view) as Box<dyn LockView>))
+    }
+
+    fn clock(&self) -> (&'static str, i64) {
+        ("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", 1)
     }
 }
 

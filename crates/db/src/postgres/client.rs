@@ -1,33 +1,104 @@
-//! Statements as text, and values as the server sends them.
+//! A connection, and values as the server sends them.
 
+use std::collections::HashMap;
 use std::error::Error;
 
 use futures_util::TryStreamExt;
+use futures_util::future::try_join;
 use isolario_model::Value;
 use tokio_postgres::types::{FromSql, Type};
-use tokio_postgres::{Row, RowStream};
+use tokio_postgres::{Row, RowStream, Statement};
 
 use super::Line;
+use super::changefeed::timestamp;
+use super::shadow::Shadow;
+use crate::database::{Access, Receipt, SqlResult};
 use crate::error::DbError;
 use crate::remote::Stage;
-use crate::sql::{SqlConnection, SqlResult, decimal, hexadecimal};
+use crate::sql::{Client, Reported, decimal, hexadecimal};
 
-pub(super) struct SqlSession {
-    line: Line,
-    id: u64,
+/// What a session asks for besides the results.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Evidence {
+    /// Nothing.
+    None,
+    /// The snapshot of each operation by predicate: at this level each has its own.
+    Statements,
+    /// The snapshot that a transaction begins with, and keeps.
+    Transactions,
+    /// From CockroachDB: when a transaction committed, if the answer is the moment of its rows.
+    Commits {
+        /// Whether it is. At read committed it need not be.
+        are_told: bool,
+    },
 }
 
-impl SqlSession {
-    pub(super) fn new(line: Line) -> Result<SqlSession, DbError> {
-        let id: i64 = line.query("SELECT pg_backend_pid()::BIGINT")?;
-        Ok(SqlSession { line, id: id.unsigned_abs() })
+impl Evidence {
+    pub(super) fn reported(self) -> Reported {
+        match self {
+            Evidence::None | Evidence::Commits { .. } => Reported::Nothing,
+            Evidence::Transactions => Reported::Deletes,
+            Evidence::Statements => Reported::Statements,
+        }
     }
 }
 
-impl SqlConnection for SqlSession {
+/// Commits, and tells when that was: within a transaction the first statement does both, and the second
+/// one ends it (CockroachDB's release notes of 23.1).
+const COMMIT_AND_TELL: &str = "SHOW COMMIT TIMESTAMP; COMMIT";
+
+/// Takes the snapshot of a transaction, and tells it.
+const SNAPSHOT: &str = "SELECT txid_current_snapshot()::text";
+
+pub(super) struct PgClient {
+    pub(super) line: Line,
+    id: u64,
+    /// Statements that were prepared when they were first needed.
+    prepared: HashMap<String, Statement>,
+    evidence: Evidence,
+    /// Reads the snapshot of each transaction.
+    shadow: Option<Shadow>,
+    /// What the transaction began with.
+    snapshot: Option<String>,
+    /// Whether the server takes no writes.
+    is_standby: bool,
+}
+
+impl PgClient {
+    pub(super) fn new(line: Line) -> Result<PgClient, DbError> {
+        let id: i64 = line.query("SELECT pg_backend_pid()::BIGINT")?;
+        Ok(PgClient {
+            line,
+            id: id.unsigned_abs(),
+            prepared: HashMap::new(),
+            evidence: Evidence::None,
+            shadow: None,
+            snapshot: None,
+            is_standby: false,
+        })
+    }
+
+    pub(super) fn on_standby(self, is_standby: bool) -> PgClient {
+        PgClient { is_standby, ..self }
+    }
+
+    pub(super) fn with(self, evidence: Evidence, shadow: Option<Shadow>) -> PgClient {
+        PgClient { evidence, shadow, ..self }
+    }
+
+    fn prepared(&mut self, sql: &str, stage: Stage) -> Result<Statement, DbError> {
+        if let Some(statement) = self.prepared.get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.line.ask(stage, self.line.client.prepare(sql))?;
+        self.prepared.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+}
+
+impl Client for PgClient {
     /// One round trip: the statement is parsed, bound and run at once.
-    fn statement(&mut self, sql: &str, ends: bool) -> Result<SqlResult, DbError> {
-        let stage = if ends { Stage::Commit } else { Stage::Statement };
+    fn run(&mut self, sql: &str, stage: Stage) -> Result<SqlResult, DbError> {
         let without: [(i32, Type); 0] = [];
         let asked = async { collect(self.line.client.query_typed_raw(sql, without).await?).await };
         let (rows, changed) = self.line.ask(stage, asked)?;
@@ -40,8 +111,72 @@ impl SqlConnection for SqlSession {
         })
     }
 
-    fn id(&self) -> Option<u64> {
+    fn ask(&mut self, sql: &str, values: &[i64], stage: Stage) -> Result<SqlResult, DbError> {
+        let statement = self.prepared(sql, stage)?;
+        let client = &self.line.client;
+        let asked =
+            async { collect(client.query_raw(&statement, values.iter().copied()).await?).await };
+        let (rows, changed) = self.line.ask(stage, asked)?;
+        let rows = rows.iter().map(elements_or_values).collect::<Result<_, _>>()?;
+        Ok(SqlResult { rows, changed, ..SqlResult::default() })
+    }
+
+    fn number(&self) -> Option<u64> {
         Some(self.id)
+    }
+
+    /// A single operation is a statement outside of any transaction, unless it has to be told when it committed.
+    fn begin(&mut self, access: Access) -> Result<bool, DbError> {
+        let begin = match access {
+            Access::Single if self.evidence != Evidence::Commits { are_told: true } => {
+                return Ok(false);
+            }
+            Access::Single | Access::Write => "BEGIN",
+            Access::Read => "BEGIN READ ONLY",
+        };
+        if self.evidence != Evidence::Transactions {
+            self.line.batch(Stage::Statement, begin)?;
+            return Ok(true);
+        }
+        let snapshot = self.prepared(SNAPSHOT, Stage::Statement)?;
+        // Both are sent at once, and the answers come one after the other.
+        let client = &self.line.client;
+        let both = try_join(client.batch_execute(begin), client.query_one(&snapshot, &[]));
+        let ((), told) = self.line.ask(Stage::Statement, both)?;
+        self.snapshot = told.get(0);
+        Ok(true)
+    }
+
+    fn commit(&mut self) -> Result<Receipt, DbError> {
+        if let Some(shadow) = &mut self.shadow {
+            shadow.look(&self.line)?;
+        }
+        if self.evidence != (Evidence::Commits { are_told: true }) {
+            self.line.batch(Stage::Commit, "COMMIT")?;
+            return Ok(Receipt::default());
+        }
+        let told = self.line.simple(Stage::Commit, COMMIT_AND_TELL)?.first_text();
+        Ok(Receipt { snapshot: None, commit: told.as_deref().and_then(timestamp) })
+    }
+
+    fn rollback(&mut self) -> Result<(), DbError> {
+        self.line.batch(Stage::Statement, "ROLLBACK")
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.is_standby
+    }
+
+    fn writes_by_predicate_alone(&self) -> bool {
+        matches!(self.evidence, Evidence::Commits { .. })
+    }
+
+    fn snapshot(&mut self) -> Option<String> {
+        self.snapshot.take()
+    }
+
+    fn shadow(&mut self) -> Option<Vec<(i64, i64)>> {
+        self.shadow.as_mut()?.seen.take()
     }
 }
 
@@ -52,6 +187,16 @@ async fn collect(stream: RowStream) -> Result<(Vec<Row>, u64), tokio_postgres::E
         rows.push(row);
     }
     Ok((rows, stream.rows_affected().unwrap_or_default()))
+}
+
+/// The elements of an array that is all that a row holds, or its values.
+fn elements_or_values(row: &Row) -> Result<Vec<Value>, DbError> {
+    match row.columns() {
+        [only] if *only.type_() == Type::INT8_ARRAY => {
+            Ok(row.get::<_, Vec<i64>>(0).into_iter().map(Value::Int).collect())
+        }
+        _ => values(row),
+    }
 }
 
 fn values(row: &Row) -> Result<Vec<Value>, DbError> {

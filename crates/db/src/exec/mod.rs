@@ -7,16 +7,17 @@ mod process;
 mod session;
 mod wire;
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use isolario_workload::Kind;
 use serde_json::json;
 
 use crate::claims::Claim;
-use crate::database::{Connection, Database, Layout};
+use crate::database::{Connection, Database, Layout, Traits};
 use crate::error::{DbError, ErrorClass};
-use crate::registry::{Driver, Settings};
+use crate::locked::locked;
+use crate::registry::{Driver, Service, Settings};
 use crate::url::DbUrl;
 use process::{Line, Process};
 use session::Session;
@@ -27,7 +28,8 @@ pub(crate) const DRIVER: Driver = Driver {
     form: "exec:COMMAND",
     about: "anything else, by a driver program that speaks JSON lines",
     isolations: &[],
-    port: None,
+    claims: &[],
+    service: Service::Program,
     open,
 };
 
@@ -91,9 +93,9 @@ impl Exec {
             match greeting.shared {
                 true => {
                     process.share();
-                    *held(&self.shared) = Some(process);
+                    *locked(&self.shared) = Some(process);
                 }
-                false => *held(&self.spare) = Some(line),
+                false => *locked(&self.spare) = Some(line),
             }
             Ok(greeting)
         });
@@ -106,7 +108,7 @@ impl Exec {
         if greeting.shared {
             return self.session();
         }
-        let spare = held(&self.spare).take();
+        let spare = locked(&self.spare).take();
         match spare {
             Some(line) => Ok(line),
             None => Ok(self.start()?.1),
@@ -116,7 +118,7 @@ impl Exec {
     /// Another session of the driver that serves them all. If it has ended, it is started anew, by
     /// whoever comes first.
     fn session(&self) -> Result<Line, DbError> {
-        let mut shared = held(&self.shared);
+        let mut shared = locked(&self.shared);
         let process = match shared.take() {
             Some(process) if !process.is_over() => process,
             _ => {
@@ -133,10 +135,6 @@ impl Exec {
     }
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Database for Exec {
     fn name(&self) -> &str {
         "exec"
@@ -146,19 +144,18 @@ impl Database for Exec {
         self.greeting().map(|greeting| greeting.name.clone()).map_err(Clone::clone)
     }
 
-    fn isolation(&self) -> &str {
-        let told = self.greeting().ok().and_then(|greeting| greeting.isolation.as_deref());
-        told.or(self.isolation.as_deref()).unwrap_or("default")
-    }
-
     /// A driver that cannot be started supports everything: what is wrong with it is reported when it
     /// is to make room.
-    fn supports(&self, kind: Kind) -> bool {
-        self.greeting().map_or(true, |greeting| greeting.workloads.contains(&kind))
-    }
-
-    fn takes_new_keys(&self) -> bool {
-        self.greeting().is_ok_and(|greeting| greeting.new_keys)
+    fn traits(&self) -> Traits<'_> {
+        let greeting = self.greeting().ok();
+        let told = greeting.and_then(|greeting| greeting.isolation.as_deref());
+        Traits {
+            isolation: told.or(self.isolation.as_deref()).unwrap_or("default"),
+            workloads: greeting.map_or(&Kind::ALL, |greeting| &greeting.workloads),
+            new_keys: greeting.is_some_and(|greeting| greeting.new_keys),
+            by_driver: true,
+            ..Traits::default()
+        }
     }
 
     fn claim(&self, _: Kind, _: usize) -> Claim {
@@ -176,8 +173,12 @@ impl Database for Exec {
             json!({ "do": "prepare", "workload": layout.kind.name(), "keys": layout.keys });
         line.ask(request, PATIENCE)?;
         if !self.greeting().is_ok_and(|greeting| greeting.shared) {
-            *held(&self.spare) = Some(line);
+            *locked(&self.spare) = Some(line);
         }
+        Ok(())
+    }
+
+    fn clear(&self) -> Result<(), DbError> {
         Ok(())
     }
 

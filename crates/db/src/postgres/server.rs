@@ -3,17 +3,20 @@
 use std::future::Future;
 use std::time::Duration;
 
+use isolario_model::Value;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::types::FromSql;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{Client, Config, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::Defaults;
 use super::errors::classify;
+use crate::database::SqlResult;
 use crate::error::DbError;
-use crate::remote::{GRACE, Site, Stage};
+use crate::remote::Stage;
+use crate::site::{GRACE, Site};
 use crate::tls::{self, Mode};
 
 /// A server that speaks the protocol, whatever else it is.
@@ -68,23 +71,14 @@ impl Server {
     /// gave, too.
     async fn client(&self) -> Result<(Client, Option<String>), DbError> {
         let failed = |error| classify(&error, Stage::Connect);
-        // Whoever waits for an answer learns what ended the task.
-        if self.site.tls.mode == Mode::Disable {
-            let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
-            let version = connection.parameter(VERSION).map(str::to_owned);
-            tokio::spawn(async { drop(connection.await) });
-            return Ok((client, version));
-        }
         let tls = MakeRustlsConnect::new(tls::client_config(&self.site.tls)?);
         let (client, connection) = self.config.connect(tls).await.map_err(failed)?;
-        let version = connection.parameter(VERSION).map(str::to_owned);
+        let version = connection.parameter("server_version").map(str::to_owned);
+        // Whoever waits for an answer learns what ended the task.
         tokio::spawn(async { drop(connection.await) });
         Ok((client, version))
     }
 }
-
-/// What servers call their version when they greet.
-const VERSION: &str = "server_version";
 
 /// A connection, and the runtime that moves its bytes while somebody waits for an answer.
 pub(super) struct Line {
@@ -111,6 +105,23 @@ impl Line {
 
     pub(super) fn batch(&self, stage: Stage, statements: &str) -> Result<(), DbError> {
         self.ask(stage, self.client.batch_execute(statements))
+    }
+
+    /// Runs a statement whose answer comes as text.
+    pub(super) fn simple(&self, stage: Stage, sql: &str) -> Result<SqlResult, DbError> {
+        let mut result = SqlResult::default();
+        for message in self.ask(stage, self.client.simple_query(sql))? {
+            match message {
+                SimpleQueryMessage::Row(row) => {
+                    let value =
+                        |at| row.get(at).map_or(Value::Nil, |text| Value::Text(text.into()));
+                    result.rows.push((0..row.len()).map(value).collect());
+                }
+                SimpleQueryMessage::CommandComplete(changed) => result.changed = changed,
+                _ => {}
+            }
+        }
+        Ok(result)
     }
 
     /// Asks a question with one answer.

@@ -4,6 +4,7 @@
 //! to the server one by one and remember the revision of what they saw, writes wait, and the
 //! commit is one step: if no key that was read has changed since, change what was written.
 
+mod claims;
 mod gateway;
 mod session;
 
@@ -11,14 +12,15 @@ use isolario_model::Level;
 use isolario_workload::Kind;
 use serde_json::json;
 
-use crate::database::{Connection, Database, Layout};
+use crate::database::{Connection, Database, Layout, Traits};
 use crate::error::DbError;
-use crate::hold::Marking;
-use crate::registry::{Driver, Settings};
-use crate::remote::{OURS, Site, Stage, not_ours};
+use crate::hold::{MarkStore, Marking};
+use crate::registry::{Driver, Service, Settings};
+use crate::remote::{OURS, Stage};
+use crate::site::{Site, not_ours};
 use crate::tls::Mode;
 use crate::url::DbUrl;
-use gateway::{Done, Gateway, RangeAnswer, text};
+use gateway::{Gateway, entry, has_succeeded, text};
 
 /// Reads from one member, as old as they may be; etcd's own word for them is "serializable".
 const STALE: &str = "serializable-reads";
@@ -30,7 +32,8 @@ pub(crate) const DRIVER: Driver = Driver {
     form: "etcd://[USER:PASSWORD@]HOST[:PORT]",
     about: "etcd; a cluster by the URLs of its members",
     isolations: ISOLATIONS,
-    port: Some(gateway::PORT),
+    claims: claims::CLAIMS,
+    service: Service::Server(gateway::PORT),
     open,
 };
 
@@ -69,9 +72,9 @@ impl Etcd {
     /// Removes what an earlier run left.
     fn remove_keys(&self, gateway: &Gateway) -> Result<(), DbError> {
         let all = json!({"key": text(PREFIX), "range_end": text(AFTER_PREFIX), "limit": 1});
-        let theirs: RangeAnswer = gateway.ask("kv/range", &all, Stage::Connect)?;
-        let owner = gateway.read(OWNER, false, Stage::Connect)?.kvs.pop();
-        if !theirs.kvs.is_empty() && owner.is_none_or(|owner| owner.value != OURS) {
+        let theirs = gateway.ask("kv/range", &all, Stage::Connect)?;
+        let owner = entry(&gateway.read(OWNER, false, Stage::Connect)?)?;
+        if theirs["kvs"].get(0).is_some() && owner.is_none_or(|(owner, _)| owner != OURS) {
             return Err(not_ours(&format!("keys under {PREFIX}"), &self.0.place));
         }
         let all = json!({"key": text(PREFIX), "range_end": text(AFTER_PREFIX)});
@@ -88,31 +91,40 @@ impl Database for Etcd {
         Ok(format!("etcd {}", self.gateway()?.version()?))
     }
 
-    fn isolation(&self) -> &str {
-        self.0.isolation
+    fn prepare(&self, _: &Layout) -> Result<(), DbError> {
+        let gateway = self.gateway()?;
+        self.remove_keys(&gateway)?;
+        gateway.tell("kv/put", &json!({"key": text(OWNER), "value": text(OURS)}))
     }
 
-    fn supports(&self, kind: Kind) -> bool {
-        Kind::KEYED.contains(&kind)
+    fn clear(&self) -> Result<(), DbError> {
+        self.remove_keys(&self.gateway()?)
     }
 
-    fn takes_new_keys(&self) -> bool {
-        true
+    fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
+        Ok(Box::new(session::Session::new(self.gateway()?, self.0.isolation == STALE)))
     }
 
-    /// Revisions number all changes, and every answer tells the revision that it is about. Of single
+    fn traits(&self) -> Traits<'_> {
+        let isolation = self.0.isolation;
+        Traits { isolation, workloads: &Kind::KEYED, new_keys: true, ..Traits::default() }
+    }
+
+    fn marking(&self) -> Marking<'_> {
+        Marking::Separate(self)
+    }
+
+    /// Revisions number all changes, and every answer has the revision that it is about. Of single
     /// operations, strict serializability is linearizability.
     fn promised(&self, _: Kind) -> Option<Level> {
         (self.0.isolation != STALE).then_some(Level::StrictSerializable)
     }
+}
 
-    fn marking(&self) -> Marking {
-        Marking::Separate
-    }
-
+impl MarkStore for Etcd {
     fn read_mark(&self) -> Result<Option<String>, DbError> {
-        let found = self.gateway()?.read(MARK, false, Stage::Connect)?.kvs.pop();
-        Ok(found.map(|found| found.value))
+        let found = entry(&self.gateway()?.read(MARK, false, Stage::Connect)?)?;
+        Ok(found.map(|(mark, _)| mark))
     }
 
     fn replace_mark(&self, old: Option<&str>, new: Option<&str>) -> Result<bool, DbError> {
@@ -126,21 +138,6 @@ impl Database for Etcd {
             None => json!({"request_delete_range": {"key": key}}),
         };
         let step = json!({"compare": [compare], "success": [change]});
-        let done: Done = self.gateway()?.ask("kv/txn", &step, Stage::Commit)?;
-        Ok(done.succeeded)
-    }
-
-    fn prepare(&self, _: &Layout) -> Result<(), DbError> {
-        let gateway = self.gateway()?;
-        self.remove_keys(&gateway)?;
-        gateway.tell("kv/put", &json!({"key": text(OWNER), "value": text(OURS)}))
-    }
-
-    fn clear(&self) -> Result<(), DbError> {
-        self.remove_keys(&self.gateway()?)
-    }
-
-    fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        Ok(Box::new(session::Session::new(self.gateway()?, self.0.isolation == STALE)))
+        Ok(has_succeeded(&self.gateway()?.ask("kv/txn", &step, Stage::Commit)?))
     }
 }

@@ -20,13 +20,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use isolario_model::MatchesOracle;
 use isolario_predicate::{Columns, Operand};
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, params_from_iter};
+
+use crate::locked::locked;
 
 /// How many statements are kept prepared: histories repeat a few conditions.
 const STATEMENTS: usize = 256;
@@ -114,7 +116,7 @@ impl MatchesOracle for Condition {
         let columns = if columns.is_empty() { "1".to_owned() } else { columns.join(", ") };
         // Parentheses keep out what would be another clause of the statement.
         let sql = format!("SELECT (\n{}\n) IS TRUE FROM (SELECT {columns})", self.text);
-        let sqlite = self.sqlite.lock().unwrap_or_else(PoisonError::into_inner);
+        let sqlite = locked(&self.sqlite);
         let mut statement = sqlite.prepare_cached(&sql).ok()?;
         statement.query_row(params_from_iter(values), |answer| answer.get(0)).ok()
     }

@@ -3,19 +3,22 @@
 //! Reads watch their key first, writes wait, and EXEC runs them all at once, unless a watched key
 //! has changed. The setting `plain` leaves all that away: GET and SET, as they come.
 
+mod claims;
 mod session;
 mod wire;
 
 use isolario_model::Level;
 use isolario_workload::Kind;
 
-use crate::database::{Connection, Database, Layout};
+use crate::database::{Connection, Database, Layout, Traits};
 use crate::error::{DbError, Obstacle};
-use crate::hold::Marking;
-use crate::registry::{Driver, Settings};
-use crate::remote::{OURS, Site, Stage, not_ours};
+use crate::hold::{MarkStore, Marking};
+use crate::registry::{Driver, Service, Settings};
+use crate::remote::{OURS, Stage};
+use crate::site::{Site, not_ours};
 use crate::tls::Mode;
 use crate::url::{Address, DbUrl};
+use session::Session;
 use wire::{Reply, Wire};
 
 const PLAIN: &str = "plain";
@@ -27,7 +30,8 @@ pub(crate) const DRIVER: Driver = Driver {
     form: "redis://[[USER]:PASSWORD@]HOST[:PORT][/NUMBER]",
     about: "Redis",
     isolations: ISOLATIONS,
-    port: Some(wire::PORT),
+    claims: claims::CLAIMS,
+    service: Service::Server(wire::PORT),
     open,
 };
 
@@ -129,48 +133,6 @@ impl Database for Redis {
         Ok(product(info.as_deref().unwrap_or_default()))
     }
 
-    fn durability(&self) -> Option<String> {
-        let mut wire = self.wire().ok()?;
-        let mut setting = |name: &str| {
-            let answer = wire.one(&["CONFIG", "GET", name], Stage::Connect).ok()?;
-            let [_, value] = answer.array().ok()?;
-            Some(format!("{name}={}", value.text().ok()??))
-        };
-        Some([setting("appendonly")?, setting("appendfsync")?].join(", "))
-    }
-
-    fn isolation(&self) -> &str {
-        self.site.isolation
-    }
-
-    fn supports(&self, kind: Kind) -> bool {
-        Kind::KEYED.contains(&kind)
-    }
-
-    fn takes_new_keys(&self) -> bool {
-        true
-    }
-
-    /// Transactions and scripts run one after the other, and are counted.
-    fn promised(&self, _: Kind) -> Option<Level> {
-        let is_counted = self.evidence && self.site.isolation != PLAIN;
-        is_counted.then_some(Level::StrictSerializable)
-    }
-
-    fn marking(&self) -> Marking {
-        Marking::Separate
-    }
-
-    fn read_mark(&self) -> Result<Option<String>, DbError> {
-        self.wire()?.one(&["GET", MARK], Stage::Connect)?.text()
-    }
-
-    fn replace_mark(&self, old: Option<&str>, new: Option<&str>) -> Result<bool, DbError> {
-        let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-        let script = ["EVAL", REPLACE_MARK, "1", MARK, old, new];
-        Ok(matches!(self.wire()?.one(&script, Stage::Commit)?, Reply::Integer(1)))
-    }
-
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {
         let mut wire = self.wire()?;
         self.remove_keys(&mut wire)?;
@@ -184,11 +146,45 @@ impl Database for Redis {
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        let wire = self.wire()?;
-        Ok(match self.site.isolation {
-            PLAIN => Box::new(session::Plain::new(wire)),
-            _ => Box::new(session::Watched::new(wire, self.evidence)),
-        })
+        let is_plain = self.site.isolation == PLAIN;
+        Ok(Box::new(Session::new(self.wire()?, is_plain, self.evidence)))
+    }
+
+    fn traits(&self) -> Traits<'_> {
+        let isolation = self.site.isolation;
+        Traits { isolation, workloads: &Kind::KEYED, new_keys: true, ..Traits::default() }
+    }
+
+    fn marking(&self) -> Marking<'_> {
+        Marking::Separate(self)
+    }
+
+    /// Transactions and scripts run one after the other, and are counted.
+    fn promised(&self, _: Kind) -> Option<Level> {
+        let is_counted = self.evidence && self.site.isolation != PLAIN;
+        is_counted.then_some(Level::StrictSerializable)
+    }
+
+    fn durability(&self) -> Option<String> {
+        let mut wire = self.wire().ok()?;
+        let mut setting = |name: &str| {
+            let answer = wire.one(&["CONFIG", "GET", name], Stage::Connect).ok()?;
+            let [_, value] = answer.array().ok()?;
+            Some(format!("{name}={}", value.text().ok()??))
+        };
+        Some([setting("appendonly")?, setting("appendfsync")?].join(", "))
+    }
+}
+
+impl MarkStore for Redis {
+    fn read_mark(&self) -> Result<Option<String>, DbError> {
+        self.wire()?.one(&["GET", MARK], Stage::Connect)?.text()
+    }
+
+    fn replace_mark(&self, old: Option<&str>, new: Option<&str>) -> Result<bool, DbError> {
+        let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+        let script = ["EVAL", REPLACE_MARK, "1", MARK, old, new];
+        Ok(matches!(self.wire()?.one(&script, Stage::Commit)?, Reply::Integer(1)))
     }
 }
 

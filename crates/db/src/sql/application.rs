@@ -5,12 +5,10 @@
 //! other columns follow from it. So a row that was put together from several versions cannot pass for one
 //! that somebody wrote.
 
-use std::sync::LazyLock;
-
 use isolario_model::Value;
 use isolario_workload::{Application, RowName, Rows, Schema, Table};
 
-use super::sql::{Dialect, Prepared, Query};
+use super::statements::{Prepared, Query, Style};
 use crate::database::RegisterValue;
 use crate::error::DbError;
 
@@ -20,43 +18,10 @@ const VERSION: &str = "version";
 /// How many rows are inserted by one statement when tables are made.
 const ROWS_AT_ONCE: usize = 500;
 
-type PerApplication = [ApplicationSql; Application::ALL.len()];
-
-#[cfg(feature = "postgres")]
-static POSTGRES: LazyLock<PerApplication> =
-    LazyLock::new(|| of_dialect(Dialect::Postgres(super::sql::Told::Nothing)));
-#[cfg(feature = "sqlite")]
-static SQLITE: LazyLock<PerApplication> = LazyLock::new(|| of_dialect(Dialect::Sqlite));
-#[cfg(feature = "mysql")]
-static MYSQL: LazyLock<PerApplication> = LazyLock::new(|| of_dialect(Dialect::MySql));
-
-fn of_dialect(dialect: Dialect) -> PerApplication {
-    Application::ALL.map(|application| ApplicationSql::new(application, dialect))
-}
-
-/// What is asked of the tables of an application.
-struct ApplicationSql {
-    application: Application,
-    tables: Vec<TableSql>,
-}
-
-/// What is asked of a table.
-struct TableSql {
+/// The statements on a table.
+struct TableQueries {
     read: Query,
     write: Query,
-}
-
-impl ApplicationSql {
-    fn new(application: Application, dialect: Dialect) -> ApplicationSql {
-        let of_table = |table| {
-            let name = name(application, table);
-            TableSql {
-                read: Query::new(&read(&name, table), dialect),
-                write: Query::new(&write(&name, table, dialect), dialect),
-            }
-        };
-        ApplicationSql { application, tables: application.tables().iter().map(of_table).collect() }
-    }
 }
 
 /// What a table is called in the database: no two applications share one.
@@ -96,108 +61,76 @@ fn read(name: &str, table: &Table) -> String {
 
 /// An update where rows are there from the beginning, and otherwise an insert. Rows that are long past
 /// are replaced by it.
-fn write(name: &str, table: &Table, dialect: Dialect) -> String {
+fn write(name: &str, table: &Table, style: &Style) -> String {
     let held = || columns(table).enumerate().skip(table.key.len());
     if table.rows != Rows::Inserted {
         let set: Vec<_> = held().map(|(at, column)| format!("{column} = {{{}}}", at + 1)).collect();
-        let update = format!("UPDATE {name} SET {} WHERE {}", set.join(", "), by_key(table));
-        // Where changes are not counted, the row itself says that it is there.
-        return match dialect {
-            Dialect::MySql => update,
-            _ => format!("{update} RETURNING {VERSION}"),
-        };
+        return format!("UPDATE {name} SET {} WHERE {}", set.join(", "), by_key(table));
     }
     let numbers: Vec<_> = (1..=columns(table).count()).map(|at| format!("{{{at}}}")).collect();
-    let insert =
-        format!("INSERT INTO {name} ({}) VALUES ({})", listed(columns(table)), numbers.join(", "));
     let key = listed(table.key.iter().map(|column| column.name));
-    let (otherwise, new): (String, fn(&str) -> String) = match dialect {
-        Dialect::MySql => {
-            ("ON DUPLICATE KEY UPDATE".to_owned(), |column| format!("VALUES({column})"))
-        }
-        _ => (format!("ON CONFLICT ({key}) DO UPDATE SET"), |column| format!("excluded.{column}")),
-    };
-    let set: Vec<_> = held().map(|(_, column)| format!("{column} = {}", new(column))).collect();
-    format!("{insert} {otherwise} {}", set.join(", "))
+    let set: Vec<_> =
+        held().map(|(_, column)| format!("{column} = {}", style.new_value(column))).collect();
+    format!(
+        "INSERT INTO {name} ({}) VALUES ({}) {} {}",
+        listed(columns(table)),
+        numbers.join(", "),
+        style.otherwise(&key),
+        set.join(", ")
+    )
 }
 
-/// The tables of an application in a database of one dialect.
-#[derive(Clone, Copy)]
-pub(crate) struct OwnTables {
+/// The columns of the tables of an application: names, and columns for `CREATE TABLE`.
+pub(super) fn definitions(schema: Schema) -> impl Iterator<Item = (String, String)> {
+    let application = schema.application();
+    schema.tables().iter().map(move |table| (name(application, table), definition(table)))
+}
+
+/// The statements that insert the rows which are there from the beginning.
+pub(super) fn rows(schema: Schema) -> impl Iterator<Item = String> {
+    schema.tables().iter().flat_map(move |table| {
+        let insert = format!(
+            "INSERT INTO {} ({}) VALUES",
+            name(schema.application(), table),
+            listed(columns(table))
+        );
+        let mut keys = schema.standing(table).peekable();
+        std::iter::from_fn(move || {
+            keys.peek()?;
+            let rows: Vec<_> =
+                keys.by_ref().take(ROWS_AT_ONCE).map(|key| literal(table, key)).collect();
+            Some(format!("{insert} {}", rows.join(", ")))
+        })
+    })
+}
+
+/// The tables of an application in a database.
+pub(super) struct OwnTables {
     schema: Schema,
-    sql: &'static ApplicationSql,
+    queries: Vec<TableQueries>,
 }
 
 impl OwnTables {
-    #[cfg(feature = "postgres")]
-    pub(crate) fn postgres(schema: Schema) -> OwnTables {
-        OwnTables::of(schema, &POSTGRES)
+    pub(super) fn new(schema: Schema, style: &Style) -> OwnTables {
+        let of_table = |table: &Table| {
+            let name = name(schema.application(), table);
+            TableQueries {
+                read: Query::new(&read(&name, table), style),
+                write: Query::new(&write(&name, table, style), style),
+            }
+        };
+        OwnTables { schema, queries: schema.tables().iter().map(of_table).collect() }
     }
 
-    #[cfg(feature = "sqlite")]
-    pub(crate) fn sqlite(schema: Schema) -> OwnTables {
-        OwnTables::of(schema, &SQLITE)
-    }
-
-    #[cfg(feature = "mysql")]
-    pub(crate) fn mysql(schema: Schema) -> OwnTables {
-        OwnTables::of(schema, &MYSQL)
-    }
-
-    fn of(schema: Schema, all: &'static PerApplication) -> OwnTables {
-        let own = all.iter().find(|sql| sql.application == schema.application());
-        OwnTables { schema, sql: own.unwrap_or(&all[0]) }
-    }
-
-    /// How many keys are rows of these tables: those from 0 on. Others are registers.
-    pub(crate) fn keys(self) -> u64 {
-        self.schema.rows()
-    }
-
-    /// The tables that a key is a row of, if it is no register.
-    pub(crate) fn of_key(own: Option<OwnTables>, key: u64) -> Option<OwnTables> {
-        own.filter(|tables| key < tables.keys())
-    }
-
-    /// The names and columns of tables that every run has, and of these.
-    #[cfg(any(feature = "mysql", feature = "postgres"))]
-    pub(crate) fn added_to(
-        always: &[(&str, &str)],
-        own: Option<OwnTables>,
-    ) -> Vec<(String, String)> {
-        let owned = |(name, columns): &(&str, &str)| ((*name).to_owned(), (*columns).to_owned());
-        let always = always.iter().map(owned);
-        always.chain(own.into_iter().flat_map(OwnTables::definitions)).collect()
-    }
-
-    /// The tables: names, and columns for `CREATE TABLE`.
-    pub(crate) fn definitions(self) -> impl Iterator<Item = (String, String)> {
-        let application = self.schema.application();
-        self.schema.tables().iter().map(move |table| (name(application, table), definition(table)))
-    }
-
-    /// The statements that insert the rows which are there from the beginning.
-    pub(crate) fn rows(self) -> impl Iterator<Item = String> {
-        self.schema.tables().iter().flat_map(move |table| {
-            let insert = format!(
-                "INSERT INTO {} ({}) VALUES",
-                name(self.schema.application(), table),
-                listed(columns(table))
-            );
-            let mut keys = self.schema.standing(table).peekable();
-            std::iter::from_fn(move || {
-                keys.peek()?;
-                let rows: Vec<_> =
-                    keys.by_ref().take(ROWS_AT_ONCE).map(|key| literal(table, key)).collect();
-                Some(format!("{insert} {}", rows.join(", ")))
-            })
-        })
+    /// Whether a key is a row of these tables, which those from 0 on are. Others are registers.
+    pub(super) fn have(&self, key: u64) -> bool {
+        key < self.schema.rows()
     }
 
     /// Reads the version of a row.
-    pub(crate) fn read(self, line: &mut dyn Prepared, key: u64) -> Result<RegisterValue, DbError> {
+    pub(super) fn read(&self, line: &mut dyn Prepared, key: u64) -> Result<RegisterValue, DbError> {
         let row = self.row(key)?;
-        let reply = self.sql.tables[row.table].read.ask(line, &row.key)?;
+        let reply = line.ask(&self.queries[row.table].read, &row.key)?;
         match reply.rows.first() {
             Some(found) => version(&row, &self.schema.tables()[row.table], found),
             None => Ok(None),
@@ -205,8 +138,8 @@ impl OwnTables {
     }
 
     /// Writes a row of this version.
-    pub(crate) fn write(
-        self,
+    pub(super) fn write(
+        &self,
         line: &mut dyn Prepared,
         key: u64,
         version: i64,
@@ -215,17 +148,16 @@ impl OwnTables {
         let table = &self.schema.tables()[row.table];
         let mut values = row.key.clone();
         values.extend(table.held(version).chain([version]));
-        let reply = self.sql.tables[row.table].write.ask(line, &values)?;
-        let is_there = table.rows == Rows::Inserted || reply.changed > 0 || !reply.rows.is_empty();
-        match is_there {
-            true => Ok(()),
-            false => Err(DbError::fatal(format!(
-                "row {row} does not exist: it was removed from outside this run"
-            ))),
+        let reply = line.ask(&self.queries[row.table].write, &values)?;
+        if table.rows == Rows::Inserted || reply.changed > 0 {
+            return Ok(());
         }
+        Err(DbError::fatal(format!(
+            "row {row} does not exist: it was removed from outside this run"
+        )))
     }
 
-    fn row(self, key: u64) -> Result<RowName, DbError> {
+    fn row(&self, key: u64) -> Result<RowName, DbError> {
         let beyond = || DbError::fatal(format!("there is no row {key}: the tables are smaller"));
         self.schema.row(key).ok_or_else(beyond)
     }
@@ -257,17 +189,21 @@ fn version(row: &RowName, table: &Table, found: &[Value]) -> Result<RegisterValu
 mod tests {
     use std::fmt::Write;
 
-    use super::*;
     use isolario_workload::Workload;
+
+    use super::*;
+    #[cfg(feature = "sqlite")]
+    use crate::database::SqlResult;
 
     fn schema(application: Application) -> Schema {
         Schema::of(&Workload::of_application(application, 1)).unwrap()
     }
 
     /// All statements on the tables of an application.
-    fn statements(tables: OwnTables) -> String {
+    fn statements(application: Application, style: &Style) -> String {
+        let tables = OwnTables::new(schema(application), style);
         let mut text = String::new();
-        for ((name, columns), sql) in tables.definitions().zip(&tables.sql.tables) {
+        for ((name, columns), sql) in definitions(tables.schema).zip(&tables.queries) {
             let (read, write) = (&sql.read.sql, &sql.write.sql);
             writeln!(text, "CREATE TABLE {name} {columns}\n{read}\n{write}\n").unwrap();
         }
@@ -277,26 +213,25 @@ mod tests {
     #[cfg(feature = "postgres")]
     #[test]
     fn statements_of_postgres() {
-        insta::assert_snapshot!(statements(OwnTables::postgres(schema(Application::Tpcc))));
+        insta::assert_snapshot!(statements(Application::Tpcc, &crate::postgres::STYLE));
     }
 
     #[cfg(feature = "mysql")]
     #[test]
     fn statements_of_mysql() {
-        insta::assert_snapshot!(statements(OwnTables::mysql(schema(Application::Rubis))));
+        insta::assert_snapshot!(statements(Application::Rubis, &crate::mysql::STYLE));
     }
 
     #[cfg(feature = "sqlite")]
     #[test]
     fn statements_of_sqlite() {
-        insta::assert_snapshot!(statements(OwnTables::sqlite(schema(Application::Twitter))));
+        insta::assert_snapshot!(statements(Application::Twitter, &crate::sqlite::STYLE));
     }
 
     #[cfg(feature = "sqlite")]
     #[test]
     fn rows_that_stand_are_inserted_some_at_a_time() {
-        let tables = OwnTables::sqlite(schema(Application::Tpcc));
-        let inserts: Vec<String> = tables.rows().collect();
+        let inserts: Vec<String> = rows(schema(Application::Tpcc)).collect();
         let rows = |insert: &String| insert.matches("), (").count() + 1;
         // One warehouse, 10 districts, 300 customers, 1,000 items, and as many in stock.
         assert_eq!(inserts.iter().map(rows).collect::<Vec<_>>(), [1, 10, 300, 500, 500, 500, 500]);
@@ -315,8 +250,8 @@ mod tests {
 
     #[cfg(feature = "sqlite")]
     impl Prepared for Echo {
-        fn ask(&mut self, _: &'static str, _: &[i64]) -> Result<crate::table::sql::Reply, DbError> {
-            Ok(crate::table::sql::Reply { rows: vec![self.0.clone()], changed: 1 })
+        fn ask(&mut self, _: &Query, _: &[i64]) -> Result<SqlResult, DbError> {
+            Ok(SqlResult { rows: vec![self.0.clone()], changed: 1, ..SqlResult::default() })
         }
     }
 
@@ -324,7 +259,7 @@ mod tests {
     #[test]
     fn a_row_of_several_versions_is_not_taken_for_one() {
         let schema = schema(Application::Twitter);
-        let (tables, users) = (OwnTables::sqlite(schema), &schema.tables()[0]);
+        let (tables, users) = (OwnTables::new(schema, &crate::sqlite::STYLE), &schema.tables()[0]);
         let of = |held: i64, version: i64| {
             Echo(users.held(held).chain([version]).map(Value::Int).collect())
         };

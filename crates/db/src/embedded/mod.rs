@@ -70,16 +70,17 @@ mod session;
 mod worker;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use isolario_model::Level;
 use isolario_workload::Kind;
 
 use crate::claims::{self, Claim};
-use crate::database::{Access, Connection, Database, Layout};
+use crate::database::{Access, Connection, Database, Layout, Traits};
 use crate::error::DbError;
 use crate::hold::Marking;
+use crate::locked::locked;
 use crate::temporary::Temporary;
 use crate::url::DbUrl;
 use encoding::Encoding;
@@ -237,16 +238,14 @@ impl Database for EmbeddedDatabase {
         Ok(self.version.clone())
     }
 
-    fn isolation(&self) -> &str {
-        &self.isolation
-    }
-
-    fn supports(&self, kind: Kind) -> bool {
-        Kind::KEYED.contains(&kind)
-    }
-
-    fn takes_new_keys(&self) -> bool {
-        true
+    fn traits(&self) -> Traits<'_> {
+        Traits {
+            isolation: &self.isolation,
+            workloads: &Kind::KEYED,
+            value_sizes: true,
+            new_keys: true,
+            ..Traits::default()
+        }
     }
 
     fn claim(&self, kind: Kind, nodes: usize) -> Claim {
@@ -262,19 +261,19 @@ impl Database for EmbeddedDatabase {
         }
     }
 
-    fn has_value_sizes(&self) -> bool {
-        true
-    }
-
     /// Each run has keys of its own.
-    fn marking(&self) -> Marking {
+    fn marking(&self) -> Marking<'_> {
         Marking::NotNeeded
     }
 
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
         let run = layout.run.unwrap_or_else(now);
         let encoding = Encoding::new(run, layout.value_size as usize);
-        *self.encoding.lock().unwrap_or_else(PoisonError::into_inner) = encoding;
+        *locked(&self.encoding) = encoding;
+        Ok(())
+    }
+
+    fn clear(&self) -> Result<(), DbError> {
         Ok(())
     }
 
@@ -283,7 +282,7 @@ impl Database for EmbeddedDatabase {
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        let encoding = *self.encoding.lock().unwrap_or_else(PoisonError::into_inner);
+        let encoding = *locked(&self.encoding);
         Ok(Box::new(Session::new((self.connect)(self.timeout)?, encoding)))
     }
 }
@@ -305,11 +304,9 @@ fn now() -> u64 {
 }
 
 /// The directory of a store's files: a given one, or a temporary one that goes with its database.
-pub struct Directory(Place);
-
-enum Place {
-    Given(PathBuf),
-    Temporary(Temporary),
+pub struct Directory {
+    path: PathBuf,
+    _temporary: Option<Temporary>,
 }
 
 impl Directory {
@@ -321,20 +318,15 @@ impl Directory {
             return Err(DbError::fatal(format!("{url}: expected no parameters, found {name}")));
         }
         if !path.is_empty() {
-            return Ok(Directory(Place::Given(path.into())));
+            return Ok(Directory { path: path.into(), _temporary: None });
         }
-        let temporary = Temporary::make().map_err(|error| {
-            DbError::fatal(format!("cannot make a temporary directory: {error}"))
-        })?;
-        Ok(Directory(Place::Temporary(temporary)))
+        let temporary = Temporary::make()?;
+        Ok(Directory { path: temporary.path().to_owned(), _temporary: Some(temporary) })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        match &self.0 {
-            Place::Given(path) => path,
-            Place::Temporary(temporary) => temporary.path(),
-        }
+        &self.path
     }
 }
 

@@ -1,7 +1,7 @@
 //! MariaDB's binary log as `mariadb-binlog --base64-output=DECODE-ROWS -v` prints it: only what says
 //! which rows of our table changed.
 
-use super::{LoggedCommit, RowChange};
+use crate::certificate::{LoggedCommit, RowChange};
 use crate::table::TABLE;
 
 /// The columns of our table, by their numbers from 1.

@@ -6,17 +6,18 @@
 mod defect;
 mod session;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use isolario_model::{AnomalyKind, Level};
 use isolario_sim::{Store, TableStore};
 use isolario_workload::Kind;
 
 use crate::claims::Claim;
-use crate::database::{Connection, Database, Layout};
+use crate::database::{Connection, Database, Layout, Traits};
 use crate::error::DbError;
 use crate::hold::Marking;
-use crate::registry::{Driver, Settings};
+use crate::locked::locked;
+use crate::registry::{Driver, Service, Settings};
 use crate::url::DbUrl;
 use defect::{Defect, Leftovers};
 use session::Session;
@@ -26,7 +27,8 @@ pub(crate) const DRIVER: Driver = Driver {
     form: "sim:LEVEL[?anomaly=NAME]",
     about: "the simulated store, which gives a level, or claims it and shows an anomaly",
     isolations: &[],
-    port: None,
+    claims: &[],
+    service: Service::Embedded,
     open,
 };
 
@@ -35,14 +37,10 @@ struct Sim {
     given: Level,
     defect: Option<Defect>,
     sessions: u32,
-    shared: Arc<Shared>,
+    shared: Arc<Mutex<State>>,
 }
 
 /// What all connections share.
-struct Shared {
-    state: Mutex<State>,
-}
-
 struct State {
     store: Store,
     /// The store with a table, which knows nothing of the other one.
@@ -50,12 +48,6 @@ struct State {
     leftovers: Leftovers,
     /// Session numbers that no connection has.
     free: Vec<u32>,
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl State {
@@ -90,7 +82,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         None => (claimed, None),
     };
     let sessions = settings.sessions;
-    let shared = Arc::new(Shared { state: Mutex::new(State::new(given, sessions)) });
+    let shared = Arc::new(Mutex::new(State::new(given, sessions)));
     Ok(Box::new(Sim { claimed, given, defect, sessions, shared }))
 }
 
@@ -115,7 +107,7 @@ impl Database for Sim {
     }
 
     /// Whoever opens it has a store of its own.
-    fn marking(&self) -> Marking {
+    fn marking(&self) -> Marking<'_> {
         Marking::NotNeeded
     }
 
@@ -123,16 +115,9 @@ impl Database for Sim {
         Ok(format!("Simulated store {}", env!("CARGO_PKG_VERSION")))
     }
 
-    fn isolation(&self) -> &str {
-        self.claimed.name()
-    }
-
-    fn supports(&self, _: Kind) -> bool {
-        true
-    }
-
-    fn takes_new_keys(&self) -> bool {
-        true
+    fn traits(&self) -> Traits<'_> {
+        let isolation = self.claimed.name();
+        Traits { isolation, workloads: &Kind::ALL, new_keys: true, ..Traits::default() }
     }
 
     fn claim(&self, kind: Kind, _: usize) -> Claim {
@@ -162,12 +147,16 @@ impl Database for Sim {
                 "the simulated store cannot show this anomaly in a table: try LostUpdate or WriteSkew",
             ));
         }
-        *self.shared.lock() = State::new(self.given, self.sessions);
+        *locked(&self.shared) = State::new(self.given, self.sessions);
+        Ok(())
+    }
+
+    fn clear(&self) -> Result<(), DbError> {
         Ok(())
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        let number = self.shared.lock().free.pop().ok_or_else(|| {
+        let number = locked(&self.shared).free.pop().ok_or_else(|| {
             DbError::fatal(format!("the simulated store is limited to {} sessions", self.sessions))
         })?;
         Ok(Box::new(Session::new(Arc::clone(&self.shared), number, self.defect)))

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{LoggedCommit, RowChange};
+use crate::certificate::{LoggedCommit, RowChange};
+use crate::error::DbError;
 use crate::table::TABLE;
 
 /// Where the columns of our table are.
@@ -23,14 +24,13 @@ pub(crate) struct Decoder {
     pub(crate) commits: Vec<LoggedCommit>,
 }
 
-/// What is wrong with a message.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the server's log has a message that cannot be parsed: {0}")]
-pub(crate) struct Malformed(&'static str);
+fn malformed(why: &str) -> DbError {
+    DbError::fatal(format!("the server's log has a message that cannot be parsed: {why}"))
+}
 
 impl Decoder {
     /// Takes a message. Transactions without changes of our table are left out.
-    pub(crate) fn take(&mut self, message: &[u8]) -> Result<(), Malformed> {
+    pub(crate) fn take(&mut self, message: &[u8]) -> Result<(), DbError> {
         let mut bytes = Bytes(message);
         match bytes.byte()? {
             b'B' => {
@@ -39,21 +39,22 @@ impl Decoder {
                 self.open = Some(LoggedCommit { number, ..LoggedCommit::default() });
             }
             b'C' => {
-                let commit = self.open.take().ok_or(Malformed("an end without a beginning"))?;
+                let commit =
+                    self.open.take().ok_or_else(|| malformed("an end without a beginning"))?;
                 if !commit.changes.is_empty() {
                     self.commits.push(commit);
                 }
             }
             b'R' => self.relation(&mut bytes)?,
             kind @ (b'I' | b'U' | b'D') => self.change(kind, &mut bytes)?,
-            b'T' => return Err(Malformed("the table was truncated")),
+            b'T' => return Err(malformed("the table was truncated")),
             // Types, origins and messages of others.
             _ => {}
         }
         Ok(())
     }
 
-    fn relation(&mut self, bytes: &mut Bytes<'_>) -> Result<(), Malformed> {
+    fn relation(&mut self, bytes: &mut Bytes<'_>) -> Result<(), DbError> {
         let number = bytes.u32()?;
         bytes.text()?;
         let name = bytes.text()?;
@@ -70,14 +71,14 @@ impl Decoder {
         }
         if name == TABLE.as_bytes() {
             let (Some(id), Some(version)) = (id, version) else {
-                return Err(Malformed("the table lacks its columns"));
+                return Err(malformed("the table lacks its columns"));
             };
             self.ours.insert(number, Columns { id, version });
         }
         Ok(())
     }
 
-    fn change(&mut self, kind: u8, bytes: &mut Bytes<'_>) -> Result<(), Malformed> {
+    fn change(&mut self, kind: u8, bytes: &mut Bytes<'_>) -> Result<(), DbError> {
         let Some(columns) = self.ours.get(&bytes.u32()?).copied() else { return Ok(()) };
         let mut before = None;
         let mut tag = bytes.byte()?;
@@ -88,14 +89,15 @@ impl Decoder {
         let after = match (kind, tag) {
             (b'D', 0) => None,
             (b'I' | b'U', b'N') => Some(bytes.tuple(columns)?),
-            _ => return Err(Malformed("a change without its row")),
+            _ => return Err(malformed("a change without its row")),
         };
-        let row = after.or(before).ok_or(Malformed("a change without its row"))?.0;
-        let open = self.open.as_mut().ok_or(Malformed("a change outside of a transaction"))?;
+        let row = after.or(before).ok_or_else(|| malformed("a change without its row"))?.0;
+        let open =
+            self.open.as_mut().ok_or_else(|| malformed("a change outside of a transaction"))?;
         if let (Some(before), Some(after)) = (before, after)
             && before.0 != after.0
         {
-            return Err(Malformed("a row that changed its key"));
+            return Err(malformed("a row that changed its key"));
         }
         let version = |tuple: Option<(i64, Option<i64>)>| tuple.and_then(|(_, version)| version);
         open.changes.push(RowChange { row, before: version(before), after: version(after) });
@@ -107,41 +109,45 @@ impl Decoder {
 struct Bytes<'m>(&'m [u8]);
 
 impl<'m> Bytes<'m> {
-    fn take(&mut self, count: usize) -> Result<&'m [u8], Malformed> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or(Malformed("it is too short"))?;
+    fn take(&mut self, count: usize) -> Result<&'m [u8], DbError> {
+        let (taken, rest) =
+            self.0.split_at_checked(count).ok_or_else(|| malformed("it is too short"))?;
         self.0 = rest;
         Ok(taken)
     }
 
-    fn skip(&mut self, count: usize) -> Result<(), Malformed> {
+    fn skip(&mut self, count: usize) -> Result<(), DbError> {
         self.take(count).map(|_| ())
     }
 
-    fn byte(&mut self) -> Result<u8, Malformed> {
+    fn byte(&mut self) -> Result<u8, DbError> {
         Ok(self.take(1)?[0])
     }
 
-    fn u16(&mut self) -> Result<u16, Malformed> {
+    fn u16(&mut self) -> Result<u16, DbError> {
         let bytes = self.take(2)?;
         Ok(u16::from_be_bytes([bytes[0], bytes[1]]))
     }
 
-    fn u32(&mut self) -> Result<u32, Malformed> {
+    fn u32(&mut self) -> Result<u32, DbError> {
         let bytes = self.take(4)?;
         Ok(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     }
 
     /// Up to the byte that ends it.
-    fn text(&mut self) -> Result<&'m [u8], Malformed> {
-        let end =
-            self.0.iter().position(|byte| *byte == 0).ok_or(Malformed("a text has no end"))?;
+    fn text(&mut self) -> Result<&'m [u8], DbError> {
+        let end = self
+            .0
+            .iter()
+            .position(|byte| *byte == 0)
+            .ok_or_else(|| malformed("a text has no end"))?;
         let text = self.take(end)?;
         self.skip(1)?;
         Ok(text)
     }
 
     /// The key and the version of a row.
-    fn tuple(&mut self, columns: Columns) -> Result<(i64, Option<i64>), Malformed> {
+    fn tuple(&mut self, columns: Columns) -> Result<(i64, Option<i64>), DbError> {
         let (mut id, mut version) = (None, None);
         for at in 0..usize::from(self.u16()?) {
             let number = match self.byte()? {
@@ -150,7 +156,7 @@ impl<'m> Bytes<'m> {
                     let length = self.u32()? as usize;
                     std::str::from_utf8(self.take(length)?).ok().and_then(|text| text.parse().ok())
                 }
-                _ => return Err(Malformed("a column of an unknown form")),
+                _ => return Err(malformed("a column of an unknown form")),
             };
             if at == columns.id {
                 id = number;
@@ -159,7 +165,7 @@ impl<'m> Bytes<'m> {
                 version = number;
             }
         }
-        Ok((id.ok_or(Malformed("a row without its key"))?, version))
+        Ok((id.ok_or_else(|| malformed("a row without its key"))?, version))
     }
 }
 
@@ -202,7 +208,7 @@ mod tests {
         message
     }
 
-    fn decoded(messages: &[Vec<u8>]) -> Result<Vec<LoggedCommit>, Malformed> {
+    fn decoded(messages: &[Vec<u8>]) -> Result<Vec<LoggedCommit>, DbError> {
         let mut decoder = Decoder::default();
         messages.iter().try_for_each(|message| decoder.take(message))?;
         Ok(decoder.commits)
