@@ -1,4 +1,4 @@
-//! What a run reads of its own files.
+//! A run does not read its own history.
 
 use std::mem::MaybeUninit;
 use std::path::Path;

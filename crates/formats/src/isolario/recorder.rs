@@ -223,7 +223,7 @@ impl SessionRecorder<'_> {
     }
 }
 
-/// Packs row records into blocks: into a second file, which then takes the place of the one at `path`.
+/// Packs row records into blocks: into a second file, which then replaces the one at `path`.
 /// Returns their history if it is wanted.
 fn pack_file(path: &Path, rows: &Source, batch: Option<Batch>) -> Result<Option<Batch>, SinkError> {
     let mut packed_path = path.to_owned().into_os_string();

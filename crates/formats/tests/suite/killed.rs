@@ -1,4 +1,4 @@
-//! A recorder whose process is killed.
+//! Recorders in processes that are killed.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +14,7 @@ use isolario_model::{Meta, Op, Outcome, TxnEnd, TxnStart, Value, ValueRef};
 /// The file that the child records into, and how many transactions each of its sessions has.
 const FILE: &str = "ISOLARIO_KILLED_FILE";
 const TXNS: &str = "ISOLARIO_KILLED_TXNS";
-/// How often a child is killed.
+/// Number of children to kill.
 const KILLS: &str = "ISOLARIO_KILLS";
 
 const SESSIONS: i64 = 4;
@@ -25,7 +25,7 @@ fn report(line: &str) {
     out.write_all(format!("\n{line}\n").as_bytes()).and_then(|()| out.flush()).unwrap();
 }
 
-/// What the child does: each session reports the name of a transaction once the recorder has it.
+/// The child: each session reports the name of a transaction once the recorder has it.
 #[test]
 #[ignore = "run by a_killed_recorder_loses_nothing_that_it_acknowledged, in a process of its own"]
 fn record_until_killed() {

@@ -62,8 +62,8 @@ pub struct RunPlan<'p> {
     pub patience: Duration,
     /// Where to record; nowhere, in a run that only measures.
     pub history: Option<&'p Path>,
-    /// How many bytes of records may be kept in memory as well: the outcome has the history then, and nobody
-    /// needs to read the file.
+    /// Maximum number of bytes of records to keep in memory as well. The outcome then has the history, and the file
+    /// need not be read.
     pub memory: usize,
 }
 
@@ -126,7 +126,7 @@ pub struct WorkloadOutcome {
     pub gone: Vec<(usize, String)>,
     /// What the database told about itself, where it was asked: of each session in turn.
     pub sightings: Vec<StateReport>,
-    /// What was recorded, as a reader of the file finds it; nothing if it took more memory than allowed.
+    /// The recorded history, as a reader of the file finds it; `None` if it took more memory than allowed.
     pub history: Option<ParsedHistory>,
 }
 

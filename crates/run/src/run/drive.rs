@@ -24,8 +24,8 @@ use isolario_follow::{self as follow, FollowError, Following, Input, Step};
 const BETWEEN_LOOKS: Duration = Duration::from_secs(2);
 /// A look costs the clients processors: so many times as long as it took, it waits for the next.
 const REST: u32 = 3;
-/// How many bytes of records a run keeps in memory for its check: about ten million transactions. What is larger
-/// is read from its file.
+/// Maximum number of bytes of records that a run keeps in memory for its check: about ten million transactions. A
+/// larger history is read from its file.
 const MEMORY: usize = 1 << 30;
 /// Nothing has to commit for this long before a run is given up; several statements may time out.
 const PATIENCE: Duration = Duration::from_secs(30);

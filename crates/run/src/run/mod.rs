@@ -247,7 +247,7 @@ struct Recorded {
     record: RunRecord,
     claim: db::Claim,
     options: CheckOptions,
-    /// What the clients saw, unless it is to be read from its file.
+    /// The recorded history, unless it is to be read from its file.
     history: Option<ParsedHistory>,
     /// What the database itself says, where that was asked for.
     captured: Option<Captured>,

@@ -37,7 +37,7 @@ impl CommandLine {
         }
     }
 
-    /// What the history must satisfy.
+    /// The levels that the history must satisfy, if they were named.
     pub(super) fn ask(&mut self, ask: &Ask) {
         if let Ask::Levels { levels, named } = ask {
             let all = (levels != named).then_some("all");

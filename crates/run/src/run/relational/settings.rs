@@ -52,8 +52,8 @@ pub struct Settings {
     /// How long to look for the smallest script that shows a finding, for the first of each kind; not at
     /// all without.
     pub simplify: Option<Duration>,
-    /// How long after the [duration](Settings::duration) of the run it may go on looking for smallest scripts;
-    /// without it, or without a duration, as long as `simplify` says.
+    /// Time after the [duration](Settings::duration) of the run in which smallest scripts may still be tried; without
+    /// it, or without a duration, only `simplify` limits the search.
     pub grace: Option<Duration>,
     /// Whether the last schema stays.
     pub keep: bool,
