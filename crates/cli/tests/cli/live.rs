@@ -61,7 +61,12 @@ fn a_run_is_repeated_by_its_directory() {
         let history = format!("{name}/history.iso");
         assert_eq!(sandbox.code(&["convert", &history, &format!("{name}.txt")]), 0);
     }
-    assert_eq!(sandbox.read("a.txt"), sandbox.read("b.txt"));
+    // But for their times, transactions are the same.
+    let operations = |text: &str| -> Vec<String> {
+        let line = |line: &str| line.rsplit("]: ").next().map(str::to_owned);
+        sandbox.read(text).lines().filter_map(line).collect()
+    };
+    assert_eq!(operations("a.txt"), operations("b.txt"));
     // What is given anew counts.
     let other = run(&["--keys", "5", "--again=a", "--check", "si", "--out", "c"]);
     assert_eq!((&other["workload"]["keys"], &other["seed"]), (&5.into(), &"7".into()));
