@@ -22,12 +22,14 @@ impl CommandLine {
 
     /// A flag with a value.
     pub(super) fn flag(&mut self, name: &str, value: impl ToString) {
-        self.0 += &format!(" --{name} {}", shell_word(&value.to_string()));
+        self.any(name, Some(value));
     }
 
     /// A flag with a value, if there is one.
     pub(super) fn any(&mut self, name: &str, value: Option<impl ToString>) {
-        value.into_iter().for_each(|value| self.flag(name, value));
+        if let Some(word) = value.map(|value| shell_word(&value.to_string())) {
+            self.0 += &format!(" --{name} {word}");
+        }
     }
 
     /// A flag without a value.
