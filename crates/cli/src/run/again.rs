@@ -40,12 +40,12 @@ pub(crate) fn repeating(
     };
     let recorded = recorded(directory)?;
     let mut is_left_out = false;
-    for word in recorded {
-        if let Some(flag) = word.strip_prefix("--") {
+    for part in recorded {
+        if let Some(flag) = part.strip_prefix("--") {
             is_left_out = is_given(flag);
         }
         if !is_left_out {
-            arguments.push(word.into());
+            arguments.push(part.into());
         }
     }
     Ok(Some(arguments))
@@ -53,7 +53,7 @@ pub(crate) fn repeating(
 
 /// The flags, each followed by its value, of the command in the record of a run.
 fn recorded(directory: &Path) -> Result<Vec<String>, Failure> {
-    let command = record_in(directory).map(|record| words(&record.replay));
+    let command = record_in(directory).map(|record| unquoted(&record.replay));
     match command.as_deref() {
         Some([program, run, flags @ ..]) if program == "isolario" && run == "run" => {
             Ok(flags.to_vec())
@@ -64,31 +64,31 @@ fn recorded(directory: &Path) -> Result<Vec<String>, Failure> {
 }
 
 /// The words of a command line in which each was written by [`shell_word`](isolario::report::shell_word).
-fn words(line: &str) -> Vec<String> {
-    let (mut words, mut is_quoted) = (vec![String::new()], false);
+fn unquoted(line: &str) -> Vec<String> {
+    let (mut parts, mut is_quoted) = (vec![String::new()], false);
     let mut characters = line.chars();
     while let Some(character) = characters.next() {
-        match (character, words.last_mut()) {
-            (' ', _) if !is_quoted => words.push(String::new()),
+        match (character, parts.last_mut()) {
+            (' ', _) if !is_quoted => parts.push(String::new()),
             ('\'', _) => is_quoted = !is_quoted,
-            ('\\', Some(word)) if !is_quoted => word.extend(characters.next()),
-            (character, Some(word)) => word.push(character),
+            ('\\', Some(part)) if !is_quoted => part.extend(characters.next()),
+            (character, Some(part)) => part.push(character),
             (_, None) => {}
         }
     }
-    words
+    parts
 }
 
 #[cfg(test)]
 mod tests {
     use isolario::report::shell_word;
 
-    use super::words;
+    use super::unquoted;
 
     #[test]
-    fn words_are_as_they_were_before_they_were_quoted() {
+    fn quoting_is_undone() {
         let all = ["isolario", "it's here", "a\\b", "", "--mix", "read:20,x:1"];
-        let line: Vec<_> = all.iter().map(|word| shell_word(word)).collect();
-        assert_eq!(words(&line.join(" ")), all);
+        let line: Vec<_> = all.iter().map(|part| shell_word(part)).collect();
+        assert_eq!(unquoted(&line.join(" ")), all);
     }
 }
