@@ -46,12 +46,23 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: impl IntoIterator<Item = OsString>) -> Outcome {
-    let args: Vec<_> = args.into_iter().collect();
-    let (args, matches) = match parse(&args) {
+    let typed: Vec<_> = args.into_iter().collect();
+    let (mut args, mut matches) = match parse(&typed) {
         Ok(parsed) => parsed,
-        Err(stop) => return usage(&stop, &args),
+        Err(stop) => return usage(&stop, &typed),
     };
     let mut console = Console::new(&args.global);
+    match run::repeating(&typed, &args.command, &matches) {
+        Ok(None) => {}
+        Ok(Some(repeating)) => match parse(&repeating) {
+            Ok(parsed) => (args, matches) = parsed,
+            Err(stop) => return usage(&stop, &repeating),
+        },
+        Err(failure) => {
+            console.error(&failure);
+            return Outcome::Error;
+        }
+    }
     let mut command = command();
     command.build();
     let config = modes::refuse_idle(&command, &matches).and_then(|()| Config::build(args));

@@ -163,7 +163,7 @@ const TABLE: &[Row] = &[
     ("shrink", &["level", "format", "bad_times", "no_session_order", "clock_skew"], SHRINK),
     ("shrink", &["to", "file", "force", "proof"], SHRINK),
     ("shrink", &["db"], SHRINK_SQL),
-    ("run", &["db", "isolation", "out", "seed", "statement_timeout"], ANY_RUN),
+    ("run", &["again", "db", "isolation", "out", "seed", "statement_timeout"], ANY_RUN),
     ("run", &["check", "timeout", "shrink", "no_shrink"], ANY_RUN.without(HOST)),
     ("run", &["max_anomalies"], ANY_RUN.without(HOST).without(RANDOM_SQL)),
     ("run", &["whitebox", "shadow"], KEYED.and(AIM).and(REPEAT).and(HUNT)),

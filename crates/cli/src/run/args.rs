@@ -24,6 +24,7 @@ Examples:
   isolario run --workload predicate --mix read:20,update:20,range-read:40,insert:20
   isolario run --workload tpcc --sql-tables --db postgres://user@host/db
   isolario run --workload predicate --db postgres://user@host/db --whitebox
+  isolario run --again isolario-runs/TIME-SEED  repeat a run
   isolario run --hunt 60s                     many workloads and settings, one after another
   isolario run --host 2/3 --seed 7 --db …     the second of three hosts that stress one database
   isolario run --db 'exec:python3 driver.py'  any database, through your own driver
@@ -40,6 +41,11 @@ of the database; 3 undecided: a limit was reached first.";
 pub(crate) struct RunArgs {
     #[arg(long, value_name = "URL", default_value = "sqlite:", help = db_help())]
     pub(crate) db: Vec<String>,
+
+    /// Repeat the run that left DIR: with all flags of its recorded command, but for those that are given here.
+    /// Passwords are not recorded; give --db for a database that needs one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) again: Option<PathBuf>,
 
     /// Isolation level, by the name that the database uses [default: its strongest]
     #[arg(long, value_name = "NAME")]

@@ -1,11 +1,12 @@
 //! `isolario run`: stress a database, record what its clients see, check it, and explain.
 //!
 //! The run itself is the library's. Here are its flags (`args` as they are typed, `settings` what
-//! they mean), what is said while it goes on (`watch`) and about it (`summary`), what mends what goes
+//! they mean, `again` those of an earlier run), what is said while it goes on (`watch`) and about it (`summary`), what mends what goes
 //! wrong (`remedy`), how often it is repeated (`repeat`), what shapes it goes through (`hunt`), what one of several hosts does
 //! (`part`), and the SQL
 //! workload, whose rounds are runs of another kind (`relational`).
 
+mod again;
 mod args;
 mod hunt;
 mod part;
@@ -21,6 +22,7 @@ use isolario::model::StopReason;
 use isolario::report::{HistoryName, sentences};
 use isolario::run::{Handle, Judgement, RunOutcome, Settings};
 
+pub(crate) use again::repeating;
 pub(crate) use args::{EXAMPLES, RunArgs, db_help};
 pub(crate) use relational::{Relational, ShrinkSql};
 pub(crate) use remedy::failure;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 use indicatif::{ProgressBar, ProgressStyle};
 use isolario::db::DbUrl;
-use isolario::report::{grouped, printable};
+use isolario::report::{grouped, printable, shell_word};
 use isolario::run::relational::{
     Figures, Finding, Observer, Outcome as Found, Row, Settings, ShrinkRun, ShrunkRun, Simplified,
     run, shrink_run,
@@ -103,11 +103,11 @@ impl Relational {
         settings.predicates = args.sql.predicates;
         settings.templates = args.sql.templates.clone();
         settings.aim = args.shape.aim;
-        settings.simplify = match (args.shrink, args.no_shrink) {
-            (true, _) => Some(Duration::from_secs(3600)),
-            (false, true) => None,
-            (false, false) => settings.simplify,
-        };
+        if args.shrink {
+            (settings.simplify, settings.grace) = (Some(Duration::from_secs(3600)), None);
+        } else if args.no_shrink {
+            settings.simplify = None;
+        }
         if let Some(mix) = &args.shape.mix {
             settings.style.mix =
                 mix.parse().map_err(|error| Failure::new(format!("--mix: {error}")))?;
@@ -144,13 +144,7 @@ impl Relational {
             let why = "no transaction that reads or writes was committed";
             console.error(&Failure::new(format!("nothing to check: {why}")));
         }
-        Ok(match found.judgement {
-            _ if !found.unwritten.is_empty() => Outcome::Error,
-            Judgement::Satisfied => Outcome::Done,
-            Judgement::Undecided => Outcome::Undecided,
-            Judgement::Violated => Outcome::Violated,
-            _ => Outcome::Error,
-        })
+        Ok(if found.unwritten.is_empty() { found.judgement.into() } else { Outcome::Error })
     }
 }
 
@@ -234,13 +228,17 @@ fn tell(found: &Found, out: &mut dyn Write) -> io::Result<()> {
     tell_table(&found.table, &found.asked, out)?;
     tell_scripts(&found.simplified, out)?;
     writeln!(out, "\n  directory   {}", found.directory.display())?;
-    if found.simplified.iter().any(|found| found.is_cut_short) {
+    let is_cut_short = found.simplified.iter().any(|found| found.is_cut_short);
+    if is_cut_short || found.figures.not_simplified > 0 {
         let seconds = found.simplified_in.as_secs_f64();
+        let left = match found.figures.not_simplified {
+            0 => String::new(),
+            left => format!(", with {} findings left", grouped(left)),
+        };
+        let directory = shell_word(&found.directory.display().to_string());
         writeln!(
             out,
-            "  time was up after {seconds:.0} s of simplifying: `isolario shrink {}` goes on for as long as it \
-             takes",
-            found.directory.display()
+            "  simplification stopped after {seconds:.0} s{left}: `isolario shrink {directory}` finishes it"
         )?;
     }
     writeln!(out, "\nRepeat it with\n  {}", found.replay)

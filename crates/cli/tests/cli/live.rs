@@ -46,6 +46,41 @@ fn a_run_leaves_everything_to_look_at_it_again() {
 }
 
 #[test]
+fn a_run_is_repeated_by_its_directory() {
+    let sandbox = Sandbox::new();
+    let run = |flags: &[&str]| {
+        let code = sandbox.code(&[&["run", "--quiet"], flags].concat());
+        assert_eq!(code, 0, "{flags:?}");
+        record(&sandbox, flags[flags.len() - 1])
+    };
+    let flags = ["--txns", "90", "--sessions", "1", "--keys", "3", "--check", "ser", "--seed", "7"];
+    let first = run(&[&flags[..], &["--out", "a"]].concat());
+    let again = run(&["--again", "a", "--out", "b"]);
+    assert_eq!(first["replay"], again["replay"]);
+    for name in ["a", "b"] {
+        let history = format!("{name}/history.iso");
+        assert_eq!(sandbox.code(&["convert", &history, &format!("{name}.txt")]), 0);
+    }
+    // But for their times, transactions are the same.
+    let operations = |text: &str| -> Vec<String> {
+        let line = |line: &str| line.rsplit("]: ").next().map(str::to_owned);
+        sandbox.read(text).lines().filter_map(line).collect()
+    };
+    assert_eq!(operations("a.txt"), operations("b.txt"));
+    // What is given anew counts.
+    let other = run(&["--keys", "5", "--again=a", "--check", "si", "--out", "c"]);
+    assert_eq!((&other["workload"]["keys"], &other["seed"]), (&5.into(), &"7".into()));
+    assert_eq!(other["asked"][0], "snapshot-isolation");
+    let flags = ["--workload", "sql", "--txns", "60", "--tables", "1", "--check", "ser"];
+    let first = run(&[&flags[..], &["--db", "sqlite:it's.db", "--out", "d"]].concat());
+    assert_eq!(first["replay"], run(&["--again", "d", "--out", "e"])["replay"]);
+    let output = sandbox.run(&["run", "--again", "nowhere"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("nowhere is not the directory of a run"), "{error}");
+}
+
+#[test]
 fn schemas_are_as_large_as_flags_say() {
     let sandbox = Sandbox::new();
     let bounds = ["--tables", "1", "--columns", "2", "--rows", "0", "--ops", "3", "--depth", "1"];

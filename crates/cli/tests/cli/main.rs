@@ -18,6 +18,8 @@ mod interrupt;
 mod join;
 mod live;
 mod matches;
+#[cfg(target_os = "linux")]
+mod opened;
 #[cfg(unix)]
 mod outputs;
 mod probe;

@@ -275,6 +275,7 @@ const TRIALS: &[Trial] = &[
     given(&["--list-length", "2"]).of(&["run"]),
     given(&["--mix", "read:1"]).of(&["run", "gen history"]),
     given(&["--mix", "select:1"]).of(&["run sql"]),
+    given(&["--again", "ran"]).of(&["run"]),
     given(&["--seed", "8"]).of(&["run", "gen history"]),
     given(&["--seed", "8"]).of(&["run crash"]).with(&["--json"]),
     given(&["--seed", "8"]).of(&["run aim"]).only(Repeatable::Shape),

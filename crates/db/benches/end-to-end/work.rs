@@ -83,6 +83,7 @@ impl Run {
             max_retries,
             patience: Duration::from_secs(60),
             history: self.history.as_deref(),
+            memory: 0,
         };
         stopwatch.restart()?;
         let outcome = run(&plan, &Control::new(), &mut |_| {})?;

@@ -129,6 +129,7 @@ impl Bench {
             max_retries: 5,
             patience: Duration::from_secs(60),
             history,
+            memory: 0,
         };
         let mut moments = Vec::new();
         let mut watch = |progress: &RunProgress| {

@@ -58,6 +58,7 @@ impl Stage {
             max_retries: 3,
             patience: Duration::from_secs(180),
             history: Some(&self.history_path()),
+            memory: 0,
         };
         run(&plan, &Control::new(), &mut |_| {})
     }

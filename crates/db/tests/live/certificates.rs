@@ -65,6 +65,7 @@ fn captured(url: &str, isolation: &str, workload: &Workload, txns: u64) -> Captu
         max_retries: ATTEMPTS - 1,
         patience: Duration::from_secs(180),
         history: Some(&path),
+        memory: 0,
     };
     let outcome = run(&plan, &Control::new(), &mut |_| {}).unwrap();
     assert_eq!(outcome.counts.committed, txns, "{:?}", outcome.cause);

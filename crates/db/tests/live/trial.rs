@@ -81,6 +81,7 @@ impl Trial {
             max_retries: MAX_RETRIES,
             patience: self.patience,
             history: Some(&path),
+            memory: 0,
         };
         let control = Control::new();
         let mut watch = |progress: &RunProgress| {

@@ -2,12 +2,12 @@
 //! a crash loses nothing that was known.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use isolario_model::{Meta, OpInput, OpNotes, SinkError, TxnEnd, TxnStart};
+use isolario_model::{Batch, Meta, OpInput, OpNotes, SinkError, TxnEnd, TxnSink, TxnStart};
 
 use super::bytes::put_varint;
 use super::fill::BlockSize;
@@ -16,7 +16,7 @@ use super::read::replay_rows;
 use super::rows::{put_begin, put_done, put_end, put_row};
 use super::tape::Tape;
 use super::write::Writer;
-use crate::Source;
+use crate::{ContradictoryTimesError, ParsedHistory, Source};
 
 /// Writes an `.iso` file while many sessions run.
 ///
@@ -58,7 +58,30 @@ use crate::Source;
 pub struct LiveRecorder {
     path: PathBuf,
     next: AtomicU64,
-    tape: Mutex<Tape>,
+    records: Mutex<Records>,
+}
+
+/// All that was appended: on the tape, and in memory as long as it is no more than allowed.
+#[derive(Debug)]
+struct Records {
+    tape: Tape,
+    /// The same bytes as on the tape.
+    kept: Option<Vec<u8>>,
+    /// The most bytes to keep.
+    allowed: usize,
+}
+
+impl Records {
+    fn append(&mut self, record: &[u8]) -> io::Result<()> {
+        self.tape.append(record)?;
+        match &mut self.kept {
+            Some(kept) if kept.len() + record.len() <= self.allowed => {
+                kept.extend_from_slice(record);
+            }
+            kept => *kept = None,
+        }
+        Ok(())
+    }
 }
 
 impl LiveRecorder {
@@ -66,8 +89,17 @@ impl LiveRecorder {
     pub fn create(path: &Path, meta: &Meta) -> Result<LiveRecorder, SinkError> {
         let mut header = Vec::new();
         put_header(&mut header, Version::RowsRecording, meta)?;
-        let tape = Mutex::new(Tape::create(path, &header)?);
-        Ok(LiveRecorder { path: path.to_owned(), next: AtomicU64::new(0), tape })
+        let tape = Tape::create(path, &header)?;
+        let records = Mutex::new(Records { tape, kept: Some(header), allowed: 0 });
+        Ok(LiveRecorder { path: path.to_owned(), next: AtomicU64::new(0), records })
+    }
+
+    /// Keeps the records in memory as well while they take at most `allowed` bytes there:
+    /// [`finish`](LiveRecorder::finish) then returns their history, and no file is read for it.
+    #[must_use]
+    pub fn keeping(mut self, allowed: usize) -> LiveRecorder {
+        self.records.get_mut().unwrap_or_else(PoisonError::into_inner).allowed = allowed;
+        self
     }
 
     /// Records for one thread.
@@ -77,9 +109,24 @@ impl LiveRecorder {
 
     /// Packs the records into blocks and closes the file. Transactions that have not ended are of
     /// unknown outcome. If this fails, the records stay as they are and can still be read.
-    pub fn finish(self) -> Result<(), SinkError> {
-        drop(self.tape);
-        pack_file(&self.path)
+    ///
+    /// Returns what a reader of the file would, if all records were [kept](LiveRecorder::keeping) and the
+    /// reader would not refuse them.
+    pub fn finish(self) -> Result<Option<ParsedHistory>, SinkError> {
+        let records = self.records.into_inner().unwrap_or_else(PoisonError::into_inner);
+        drop(records.tape);
+        let batch = records.kept.is_some().then(Batch::new);
+        let rows = match records.kept {
+            Some(kept) => Source::from_bytes(self.path.display().to_string(), kept),
+            None => Source::open(&self.path),
+        };
+        let rows = rows.map_err(io::Error::other)?;
+        let Some(batch) = pack_file(&self.path, &rows, batch)? else { return Ok(None) };
+        // They take about as much memory as the history.
+        drop(rows);
+        let history = batch.build()?;
+        let is_refused = ContradictoryTimesError::of(&history).is_some();
+        Ok((!is_refused).then(|| ParsedHistory::new(history)))
     }
 }
 
@@ -153,9 +200,9 @@ impl SessionRecorder<'_> {
             return Ok(());
         }
         close_frame(&mut self.record, frame::ROWS)?;
-        let mut tape = self.recorder.tape.lock().unwrap_or_else(PoisonError::into_inner);
-        tape.append(&self.record)?;
-        drop(tape);
+        let mut records = self.recorder.records.lock().unwrap_or_else(PoisonError::into_inner);
+        records.append(&self.record)?;
+        drop(records);
         self.record.truncate(HEAD);
         Ok(())
     }
@@ -176,14 +223,15 @@ impl SessionRecorder<'_> {
     }
 }
 
-/// Packs a file of row records into blocks: into a second file, which then takes its place.
-fn pack_file(path: &Path) -> Result<(), SinkError> {
+/// Packs row records into blocks: into a second file, which then replaces the one at `path`.
+/// Returns their history if it is wanted.
+fn pack_file(path: &Path, rows: &Source, batch: Option<Batch>) -> Result<Option<Batch>, SinkError> {
     let mut packed_path = path.to_owned().into_os_string();
     packed_path.push(".packing");
     let packed_path = PathBuf::from(packed_path);
-    let done = pack(path, &packed_path).and_then(|()| {
+    let done = pack(rows, &packed_path, batch).and_then(|batch| {
         std::fs::rename(&packed_path, path)?;
-        Ok(())
+        Ok(batch)
     });
     if done.is_err() {
         // The first error is the one to report; there may be nothing to remove.
@@ -192,12 +240,46 @@ fn pack_file(path: &Path) -> Result<(), SinkError> {
     done
 }
 
-fn pack(path: &Path, packed_path: &Path) -> Result<(), SinkError> {
-    let source = Source::open(path).map_err(io::Error::other)?;
-    let bytes = source.require_file().map_err(io::Error::other)?;
+fn pack(
+    rows: &Source,
+    packed_path: &Path,
+    batch: Option<Batch>,
+) -> Result<Option<Batch>, SinkError> {
+    let bytes = rows.require_file().map_err(io::Error::other)?;
     let file = BufWriter::with_capacity(1 << 20, File::create(packed_path)?);
-    let mut writer = Writer::new(file, BlockSize::default());
-    replay_rows(bytes, &mut writer).map_err(|fault| io::Error::other(fault.in_binary(&source)))?;
+    let writer = Writer::new(file, BlockSize::default());
+    let mut packing = Packing { writer, batch };
+    replay_rows(bytes, &mut packing).map_err(|fault| io::Error::other(fault.in_binary(rows)))?;
+    let Packing { writer, batch } = packing;
     let file = writer.complete()?.into_inner().map_err(io::IntoInnerError::into_error)?;
-    Ok(file.sync_all()?)
+    file.sync_all()?;
+    Ok(batch)
+}
+
+/// Transactions on their way into blocks, and into memory if they are wanted there.
+struct Packing<W> {
+    writer: Writer<W>,
+    batch: Option<Batch>,
+}
+
+impl<W: Write> TxnSink for Packing<W> {
+    fn meta(&mut self, meta: &Meta) -> Result<(), SinkError> {
+        self.writer.meta(meta)?;
+        self.batch.iter_mut().try_for_each(|batch| batch.meta(meta))
+    }
+
+    fn begin(&mut self, start: &TxnStart<'_>) -> Result<(), SinkError> {
+        self.writer.begin(start)?;
+        self.batch.iter_mut().try_for_each(|batch| batch.begin(start))
+    }
+
+    fn op_with(&mut self, op: &OpInput<'_>, notes: &OpNotes<'_>) -> Result<(), SinkError> {
+        self.writer.op_with(op, notes)?;
+        self.batch.iter_mut().try_for_each(|batch| batch.op_with(op, notes))
+    }
+
+    fn end(&mut self, end: &TxnEnd<'_>) -> Result<(), SinkError> {
+        self.writer.end(end)?;
+        self.batch.iter_mut().try_for_each(|batch| batch.end(end))
+    }
 }

@@ -6,6 +6,7 @@ mod book;
 mod conversions;
 mod examples;
 mod golden;
+mod killed;
 mod memory;
 mod round_trip;
 mod stream;

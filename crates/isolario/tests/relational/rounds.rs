@@ -8,7 +8,8 @@ use isolario::check::{CheckOptions, Checker};
 use isolario::db::{DbUrl, Settings as DbSettings, open};
 use isolario::model::{AnomalyKind, Level, Outcome};
 use isolario::run::relational::{
-    Figures, FindingKind, Observer, Outcome as Found, replay_script, run, simplify_script,
+    Figures, FindingKind, Observer, Outcome as Found, ShrinkRun, replay_script, run, shrink_run,
+    simplify_script,
 };
 use isolario::run::{Ask, Handle, Judgement, RunError};
 use isolario::sql::{Element, OldVersion, Product, Reading, Script, Table, Type, old_versions};
@@ -236,6 +237,7 @@ fn mariadb_loses_updates_at_its_repeatable_read_only() {
     an_old_version_beside_an_own_write(url);
     a_deadlock_by_another_name(url);
     a_refusal_outside_of_a_transaction(url);
+    what_there_is_no_time_to_simplify_is_left(url);
 
     // One seed after the other, until everything that its design allows has shown.
     let wanted = [AnomalyKind::LostUpdate, AnomalyKind::ReadWriteSkew, AnomalyKind::WriteSkew];
@@ -254,6 +256,29 @@ fn mariadb_loses_updates_at_its_repeatable_read_only() {
     for kind in [AnomalyKind::AbortedRead, AnomalyKind::IntermediateRead, AnomalyKind::DirtyWrite] {
         assert!(!found.contains(&FindingKind::Anomaly(kind)), "{kind:?}");
     }
+}
+
+/// Once the grace after its duration is over, a run simplifies nothing more, and says how much is left to be simplified
+/// later.
+fn what_there_is_no_time_to_simplify_is_left(url: &str) {
+    for seed in 1..=100 {
+        let dir = tempfile::tempdir().unwrap();
+        let mut timed = settings(url, "repeatable-read", 0, seed);
+        (timed.txns, timed.duration) = (None, Some(Duration::from_millis(500)));
+        (timed.simplify, timed.grace) = (Some(Duration::from_secs(20)), Some(Duration::ZERO));
+        timed.out = Some(dir.path().join("run"));
+        let outcome = run(&timed, &Handle::new(), &mut ()).unwrap();
+        if outcome.findings.is_empty() {
+            continue;
+        }
+        assert!(outcome.simplified.is_empty());
+        assert_eq!(outcome.figures.not_simplified, outcome.findings.len() as u64);
+        let what = ShrinkRun::new(outcome.directory, vec![DbUrl::parse(url).unwrap()]);
+        let shrunk = shrink_run(&what, &Handle::new(), &mut ()).unwrap();
+        assert_eq!(shrunk.findings, outcome.findings.len());
+        return;
+    }
+    panic!("nothing was found");
 }
 
 /// A dirty read breaks nothing that is claimed there; the claim is what the verdict follows.

@@ -18,7 +18,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use isolario_formats::LiveRecorder;
+use isolario_formats::{LiveRecorder, ParsedHistory};
 use isolario_model::{
     AbortReason, Counts, Latency, Meta, RunEvent, RunSecond, SinkError, StopCause, StopReason,
 };
@@ -62,6 +62,9 @@ pub struct RunPlan<'p> {
     pub patience: Duration,
     /// Where to record; nowhere, in a run that only measures.
     pub history: Option<&'p Path>,
+    /// Maximum number of bytes of records to keep in memory as well. The outcome then has the history, and the file
+    /// need not be read.
+    pub memory: usize,
 }
 
 /// Why a run did not begin.
@@ -123,6 +126,8 @@ pub struct WorkloadOutcome {
     pub gone: Vec<(usize, String)>,
     /// What the database told about itself, where it was asked: of each session in turn.
     pub sightings: Vec<StateReport>,
+    /// The recorded history, as a reader of the file finds it; `None` if it took more memory than allowed.
+    pub history: Option<ParsedHistory>,
 }
 
 /// What the sessions of a run share.
@@ -228,9 +233,11 @@ const TICK: Duration = Duration::from_millis(100);
 ///     max_retries: 5,
 ///     patience: Duration::from_secs(10),
 ///     history: Some(&dir),
+///     memory: 1 << 20,
 /// };
 /// let outcome = run(&plan, &Control::new(), &mut |_| {})?;
 /// assert_eq!(outcome.counts.committed, 100);
+/// assert!(outcome.history.is_some_and(|parsed| parsed.history.txn_count() >= 100));
 /// # std::fs::remove_file(&dir)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -266,7 +273,7 @@ pub fn run_then(
         return Err(RunError::Nothing("sessions"));
     }
     let recorder = match plan.history {
-        Some(path) => Some(LiveRecorder::create(path, &Meta::default())?),
+        Some(path) => Some(LiveRecorder::create(path, &Meta::default())?.keeping(plan.memory)),
         None => None,
     };
     let epoch = Instant::now();
@@ -299,12 +306,14 @@ pub fn run_then(
             outcome.cause = Some(stalled(&shared));
         }
     }
-    if let Some(Err(error)) = recorder.map(LiveRecorder::finish) {
+    match recorder.map(LiveRecorder::finish) {
+        Some(Ok(history)) => outcome.history = history,
         // What was recorded stays as it is, and can be read.
-        if outcome.stopped == StopReason::Done {
+        Some(Err(error)) if outcome.stopped == StopReason::Done => {
             outcome.stopped = StopReason::Recording;
             outcome.cause = Some(not_recorded(&error));
         }
+        _ => {}
     }
     Ok(outcome)
 }
@@ -434,6 +443,7 @@ fn outcome(shared: &Shared<'_>, chronicle: Chronicle, elapsed: Duration) -> Work
         sightings: std::mem::take(
             &mut shared.sightings.lock().unwrap_or_else(PoisonError::into_inner),
         ),
+        history: None,
     }
 }
 

@@ -148,6 +148,7 @@ impl Stage {
             max_retries: self.max_retries,
             patience: self.patience,
             history: Some(&self.path()),
+            memory: 0,
         };
         run(&plan, &Control::new(), &mut |_| {})
     }
@@ -326,6 +327,7 @@ fn a_run_can_be_stopped_and_limited_in_time() {
         max_retries: 0,
         patience: Duration::from_secs(60),
         history: Some(&stage.path()),
+        memory: 0,
     };
     let outcome = run(&plan, &Control::new(), &mut |_| {}).unwrap();
     assert_eq!(outcome.stopped, StopReason::Done);

@@ -84,7 +84,10 @@ fn recorded(settings: &Settings, fault: Fault) -> Result<(Recorded, RunTarget), 
     let options = CheckOptions::default().with_timeout(settings.check_timeout);
     let claim = target.claim.clone();
     let outages = vec![outage];
-    Ok((Recorded { directory, record, claim, options, captured: None, outages }, target))
+    Ok((
+        Recorded { directory, record, claim, options, history: None, captured: None, outages },
+        target,
+    ))
 }
 
 /// The store, opened as it was left.

@@ -24,6 +24,9 @@ use isolario_follow::{self as follow, FollowError, Following, Input, Step};
 const BETWEEN_LOOKS: Duration = Duration::from_secs(2);
 /// A look costs the clients processors: so many times as long as it took, it waits for the next.
 const REST: u32 = 3;
+/// Maximum number of bytes of records that a run keeps in memory for its check: about ten million transactions. A
+/// larger history is read from its file.
+const MEMORY: usize = 1 << 30;
 /// Nothing has to commit for this long before a run is given up; several statements may time out.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PATIENT_STATEMENTS: u32 = 4;
@@ -72,6 +75,7 @@ impl Course<'_> {
             max_retries: settings.max_retries,
             patience: PATIENCE.max(settings.statement_timeout * PATIENT_STATEMENTS),
             history: Some(self.history),
+            memory: if settings.host.is_some() { 0 } else { MEMORY },
         };
         let over = AtomicBool::new(false);
         let outcome = std::thread::scope(|scope| {

@@ -59,7 +59,7 @@ use std::time::Instant;
 use crate::driver::{RunProgress, WorkloadOutcome};
 use isolario_check::CheckOptions;
 use isolario_db::{self as db, Database};
-use isolario_formats as formats;
+use isolario_formats::{self as formats, ParsedHistory};
 use isolario_model::{
     GoneNode, History, HostRecord, LevelResult, RunEvent, RunEventKind, RunRecord, RunShape,
     StopReason,
@@ -247,6 +247,8 @@ struct Recorded {
     record: RunRecord,
     claim: db::Claim,
     options: CheckOptions,
+    /// The recorded history, unless it is to be read from its file.
+    history: Option<ParsedHistory>,
     /// What the database itself says, where that was asked for.
     captured: Option<Captured>,
     /// When the server ended and came back.
@@ -338,6 +340,7 @@ fn record(
     record.host =
         settings.host.map(|host| HostRecord { number: host.number(), of: host.of(), clock });
     let sightings = std::mem::take(&mut driven.sightings);
+    let recorded = driven.history.take();
     let captured = begun.map(|begun| begun.end(sightings));
     leave(&target);
     observer.driven(&driven);
@@ -348,7 +351,7 @@ fn record(
     let _ = directory.write_record(&record);
     // The database is let go of before the check, and with it its temporary files.
     let claim = target.claim;
-    Ok(Recorded { directory, record, claim, options, captured, outages })
+    Ok(Recorded { directory, record, claim, options, history: recorded, captured, outages })
 }
 
 /// Whether a server may have lost what it was sent: it had faults, or connections to it broke.
@@ -443,11 +446,11 @@ fn finish(
     handle: &Handle,
     observer: &mut dyn Observer,
 ) -> Result<RunOutcome, RunError> {
-    let Recorded { directory, mut record, claim, options, captured, outages } = recorded;
+    let Recorded { directory, mut record, claim, options, history, captured, outages } = recorded;
     let mut options = options.with_stop(handle.begin_checking());
     observer.checking(&mut options);
     let begun = Instant::now();
-    let loaded = formats::read(&directory.history());
+    let loaded = history.map_or_else(|| formats::read(&directory.history()), Ok);
     let load = begun.elapsed();
     let mut loaded = loaded.inspect_err(|_| observer.checked())?;
     let asked = settings.ask.levels_or(&claim);

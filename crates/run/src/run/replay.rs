@@ -2,70 +2,89 @@
 
 use std::time::Duration;
 
+use isolario_db::DbUrl;
 use isolario_report::shell_word;
 use isolario_workload::{Kind, Workload};
 
 use super::faults::{Faults, FaultyServer};
 use super::settings::{Ask, Settings};
 
-/// The exact command, ready for a shell. Passwords are left out: commands end up in reports.
-pub(super) fn command(settings: &Settings, isolation: &str) -> String {
-    let mut words = vec!["isolario".to_owned(), "run".to_owned()];
-    let mut flag =
-        |name: &str, value: String| words.extend([format!("--{name}"), shell_word(&value)]);
-    for url in &settings.urls {
-        flag("db", url.to_string());
+/// An `isolario run` in the making, ready for a shell.
+pub(super) struct CommandLine(String);
+
+impl CommandLine {
+    /// The databases first. Passwords are left out: commands end up in reports.
+    pub(super) fn new(urls: &[DbUrl]) -> CommandLine {
+        let mut line = CommandLine("isolario run".to_owned());
+        urls.iter().for_each(|url| line.flag("db", url));
+        line
     }
-    flag("isolation", isolation.to_owned());
-    shape(settings, &mut flag);
-    if let Ask::Levels { levels, named } = &settings.ask {
-        let all = (levels != named).then_some("all");
-        let names: Vec<_> = all.into_iter().chain(named.iter().map(|level| level.name())).collect();
-        flag("check", names.join(","));
+
+    /// A flag with a value.
+    pub(super) fn flag(&mut self, name: &str, value: impl ToString) {
+        self.any(name, Some(value));
     }
-    if let Some(rate) = settings.rate {
-        flag("rate", rate.to_string());
-    }
-    if let Some(think) = settings.think.filter(|think| !think.is_zero()) {
-        flag("think", span(think));
-    }
-    if settings.value_size > 0 {
-        flag("value-size", settings.value_size.to_string());
-    }
-    if let Some(Faults { kinds, server, disk }) = &settings.faults {
-        let names: Vec<_> = kinds.iter().map(|fault| fault.name()).collect();
-        flag("fault", names.join(","));
-        match server {
-            Some(FaultyServer::Started(command)) => flag("server", command.clone()),
-            Some(FaultyServer::Found(file)) => flag("server-pid", file.display().to_string()),
-            None => {}
-        }
-        if let Some(directory) = disk {
-            flag("disk", directory.display().to_string());
+
+    /// A flag with a value, if there is one.
+    pub(super) fn any(&mut self, name: &str, value: Option<impl ToString>) {
+        if let Some(word) = value.map(|value| shell_word(&value.to_string())) {
+            self.0 += &format!(" --{name} {word}");
         }
     }
-    flag("max-retries", settings.max_retries.to_string());
-    flag("statement-timeout", span(settings.statement_timeout));
-    if settings.sql_tables {
-        words.push("--sql-tables".to_owned());
+
+    /// A flag without a value.
+    pub(super) fn switch(&mut self, name: &str, is_on: bool) {
+        if is_on {
+            self.0 += &format!(" --{name}");
+        }
     }
-    if settings.whitebox {
-        words.push("--whitebox".to_owned());
+
+    /// The levels that the history must satisfy, if they were named.
+    pub(super) fn ask(&mut self, ask: &Ask) {
+        if let Ask::Levels { levels, named } = ask {
+            let all = (levels != named).then_some("all");
+            let named = named.iter().map(|level| level.name());
+            self.flag("check", all.into_iter().chain(named).collect::<Vec<_>>().join(","));
+        }
     }
-    if settings.shadow {
-        words.push("--shadow".to_owned());
+
+    /// The whole line, which ends with the seed.
+    pub(super) fn seeded(mut self, seed: u64) -> String {
+        self.flag("seed", seed);
+        self.0
     }
-    if settings.stop_on_violation {
-        words.push("--stop-on-violation".to_owned());
-    }
-    if let Some(host) = settings.host {
-        words.extend(["--host".to_owned(), format!("{}/{}", host.number(), host.of())]);
-    }
-    words.extend(["--seed".to_owned(), settings.seed.to_string()]);
-    words.join(" ")
 }
 
-fn shape(settings: &Settings, flag: &mut impl FnMut(&str, String)) {
+/// The exact command that repeats a run of these settings.
+pub(super) fn command(settings: &Settings, isolation: &str) -> String {
+    let mut line = CommandLine::new(&settings.urls);
+    line.flag("isolation", isolation);
+    shape(settings, &mut line);
+    line.ask(&settings.ask);
+    line.any("rate", settings.rate);
+    line.any("think", settings.think.filter(|think| !think.is_zero()).map(span));
+    line.any("value-size", Some(settings.value_size).filter(|size| *size > 0));
+    if let Some(Faults { kinds, server, disk }) = &settings.faults {
+        let names: Vec<_> = kinds.iter().map(|fault| fault.name()).collect();
+        line.flag("fault", names.join(","));
+        match server {
+            Some(FaultyServer::Started(command)) => line.flag("server", command),
+            Some(FaultyServer::Found(file)) => line.flag("server-pid", file.display()),
+            None => {}
+        }
+        line.any("disk", disk.as_ref().map(|directory| directory.display()));
+    }
+    line.flag("max-retries", settings.max_retries);
+    line.flag("statement-timeout", span(settings.statement_timeout));
+    line.switch("sql-tables", settings.sql_tables);
+    line.switch("whitebox", settings.whitebox);
+    line.switch("shadow", settings.shadow);
+    line.switch("stop-on-violation", settings.stop_on_violation);
+    line.any("host", settings.host.map(|host| format!("{}/{}", host.number(), host.of())));
+    line.seeded(settings.seed)
+}
+
+fn shape(settings: &Settings, line: &mut CommandLine) {
     let Workload {
         kind,
         ops,
@@ -80,50 +99,42 @@ fn shape(settings: &Settings, flag: &mut impl FnMut(&str, String)) {
         aim,
         ..
     } = &settings.workload;
-    flag("workload", settings.workload.name().to_owned());
-    if let Some(aim) = aim {
-        flag("aim", aim.to_string());
-    }
+    line.flag("workload", settings.workload.name());
+    line.any("aim", *aim);
     // It may say what no flag can.
-    if let Some(preset) = settings.preset {
-        flag("preset", preset.to_owned());
-    }
-    flag("sessions", settings.sessions.to_string());
-    if let Some(txns) = settings.txns {
-        flag("txns", txns.to_string());
-    }
-    if let Some(duration) = settings.duration {
-        flag("duration", span(duration));
-    }
+    line.any("preset", settings.preset);
+    line.flag("sessions", settings.sessions);
+    line.any("txns", settings.txns);
+    line.any("duration", settings.duration.map(span));
     // An application goes by its scale.
     if settings.workload.application.is_some() {
-        return flag("scale", settings.workload.scale.to_string());
+        return line.flag("scale", settings.workload.scale);
     }
     if matches!(kind, Kind::General | Kind::Append | Kind::Predicate) {
-        flag("ops", ops.to_string());
+        line.flag("ops", ops);
     }
     if matches!(kind, Kind::Mini | Kind::General) {
-        flag("absent-ratio", absent_ratio.to_string());
+        line.flag("absent-ratio", absent_ratio);
     }
     // Whoever aims goes by the number of sessions.
     if aim.is_some() {
         return;
     }
     if matches!(kind, Kind::Mini | Kind::General) {
-        flag("slow-ratio", slow_ratio.to_string());
+        line.flag("slow-ratio", slow_ratio);
     }
-    flag("keys", keys.to_string());
+    line.flag("keys", keys);
     match kind {
-        Kind::Predicate => flag("mix", mix.to_string()),
-        _ => flag("read-ratio", read_ratio.to_string()),
+        Kind::Predicate => line.flag("mix", mix),
+        _ => line.flag("read-ratio", read_ratio),
     }
     if *kind == Kind::General {
-        flag("rmw-ratio", rmw_ratio.to_string());
+        line.flag("rmw-ratio", rmw_ratio);
     }
     if *kind == Kind::Append {
-        flag("list-length", list_length.to_string());
+        line.flag("list-length", list_length);
     }
-    flag("distribution", distribution.to_string());
+    line.flag("distribution", distribution);
 }
 
 /// A duration as people write it, and as the flags take it: `10m`, `90s`, `1500ms`.

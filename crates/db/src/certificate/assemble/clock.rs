@@ -171,6 +171,7 @@ mod tests {
             max_retries: 3,
             patience: Duration::from_secs(60),
             history: Some(&path),
+            memory: 0,
         };
         run(&plan, &Control::new(), &mut |_| {}).unwrap();
         read(&path).unwrap().history

@@ -28,7 +28,7 @@ fn committed<'a>() -> TxnEnd<'a> {
 #[test]
 fn sessions_record_from_their_own_threads() {
     let file = temp_file();
-    let recorder = create(&file);
+    let recorder = create(&file).keeping(1 << 20);
     std::thread::scope(|scope| {
         for session in 0..4 {
             let mut records = recorder.session();
@@ -44,9 +44,10 @@ fn sessions_record_from_their_own_threads() {
         }
     });
     let running = crate::read(file.path()).unwrap().history;
-    recorder.finish().unwrap();
+    let kept = recorder.finish().unwrap().unwrap();
     let finished = crate::read(file.path()).unwrap();
     assert!(finished.warnings.is_empty());
+    assert!(kept.history == finished.history);
     for history in [running, finished.history] {
         assert_eq!((history.txn_count(), history.op_count()), (2000, 2000));
         for session in history.sessions() {
@@ -101,7 +102,7 @@ fn a_full_disk_is_an_error() {
 fn a_recording_of_any_history_reads_back_before_and_after_it_is_finished() {
     let file = temp_file();
     let random = sample(Facts::WithoutNotes, 60).unwrap();
-    let recorder = LiveRecorder::create(file.path(), random.meta()).unwrap();
+    let recorder = LiveRecorder::create(file.path(), random.meta()).unwrap().keeping(1 << 20);
     let mut records = recorder.session();
     for txn in random.txns() {
         let session = random.session_name(random.session_of(txn));
@@ -119,10 +120,38 @@ fn a_recording_of_any_history_reads_back_before_and_after_it_is_finished() {
         running.warnings[0].message,
         "the file has no end mark: it was truncated, or its recorder did not finish"
     );
-    recorder.finish().unwrap();
+    let kept = recorder.finish().unwrap().unwrap();
     let finished = crate::read(file.path()).unwrap();
-    assert!(finished.history == random);
-    assert!(finished.warnings.is_empty());
+    for parsed in [kept, finished] {
+        assert!(parsed.history == random);
+        assert!(parsed.warnings.is_empty());
+    }
+}
+
+/// Of more blocks than one, which readers put together in another way.
+#[test]
+fn what_is_kept_is_what_a_reader_of_the_file_finds() {
+    let recorded = |allowed: usize| {
+        let file = temp_file();
+        let recorder = create(&file).keeping(allowed);
+        let mut sessions: Vec<_> = (0..3).map(|_| recorder.session()).collect();
+        for value in 0..150_000 {
+            let (session, op) = (value % 3, write(value % 7, value));
+            let records = &mut sessions[session as usize];
+            records.begin(&start(session), Some(value), &[op]).unwrap();
+            records.op(&op).unwrap();
+            records.end(&TxnEnd { finish: Some(value + 2), ..committed() }).unwrap();
+        }
+        sessions.iter_mut().for_each(|records| records.flush().unwrap());
+        drop(sessions);
+        let kept = recorder.finish().unwrap();
+        (kept.map(|kept| kept.history), crate::read(file.path()).unwrap().history)
+    };
+    let (kept, read) = recorded(1 << 24);
+    assert!(kept.unwrap() == read);
+    let (kept, read) = recorded(1 << 10);
+    assert!(kept.is_none());
+    assert_eq!(read.txn_count(), 150_000);
 }
 
 #[test]

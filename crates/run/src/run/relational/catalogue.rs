@@ -41,13 +41,14 @@ impl<'s> Catalogue<'s> {
         Catalogue { site, directory, run, entries, spent: BTreeMap::new(), unwritten }
     }
 
-    /// Simplifies findings, each with its round as a script, and tells how many there was time for. All findings
-    /// of a kind at an isolation level share the time. The first of each kind comes first, and parts of rounds come
-    /// before whole ones, which take long.
+    /// Simplifies findings, each with its round as a script, and returns how many there was time for. All findings
+    /// of a kind at an isolation level share the budget, and nothing is begun after the deadline. The first of each
+    /// kind comes first, and parts of rounds come before whole ones, which take long.
     pub(super) fn add_all(
         &mut self,
         found: &[(Finding, Rc<Script>)],
         budget: Duration,
+        deadline: Option<Instant>,
         handle: &Handle,
         observer: &mut dyn Observer,
     ) -> Result<usize, DbError> {
@@ -62,7 +63,9 @@ impl<'s> Catalogue<'s> {
                 let (finding, round) = &found[at];
                 let is_first = !self.entries.iter().any(|entry| entry.is_of(finding));
                 let budget = budget * if is_first { FIRST } else { 1 };
-                let time = budget.saturating_sub(*self.spent(finding));
+                let of_kind = budget.saturating_sub(*self.spent(finding));
+                let in_all = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+                let time = in_all.map_or(of_kind, |in_all| in_all.min(of_kind));
                 if time.is_zero() || handle.is_interrupted() {
                     continue;
                 }

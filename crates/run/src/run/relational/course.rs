@@ -155,8 +155,11 @@ impl<'s> Course<'s> {
         }
         let Some(budget) = self.settings.simplify else { return Ok(()) };
         let url = self.settings.urls.first().cloned();
-        (self.catalogue.add_all(&self.found, budget, handle, observer))
+        let (duration, grace) = (self.settings.duration, self.settings.grace);
+        let deadline = duration.zip(grace).map(|(duration, grace)| self.begun + duration + grace);
+        let simplified = (self.catalogue.add_all(&self.found, budget, deadline, handle, observer))
             .map_err(|error| RunError::Database { url, error })?;
+        self.figures.not_simplified = (self.found.len() - simplified) as u64;
         Ok(())
     }
 

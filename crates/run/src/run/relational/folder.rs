@@ -4,7 +4,7 @@ use std::io;
 
 use isolario_formats::{self as formats, OutputTarget};
 use isolario_model::{Counts, History, LevelResult, RunRecord, RunShape};
-use isolario_report::{Json, Renderer, Report, html, shell_word};
+use isolario_report::{Json, Renderer, Report, html};
 use isolario_sql::{Product, Script};
 use isolario_verify::proof;
 
@@ -15,7 +15,7 @@ use super::settings::Settings;
 use super::site::Site;
 use crate::run::RunError;
 use crate::run::directory::{Directory, HISTORY, PROOF, unix_seconds};
-use crate::run::replay::span;
+use crate::run::replay::{CommandLine, span};
 
 /// The statements of a round, in the order in which they were sent.
 pub(super) const STATEMENTS: &str = "statements.sql";
@@ -147,58 +147,37 @@ pub(super) fn write_record(
     directory.write(FINDINGS, |out| outcome.json(out))
 }
 
-/// The command that repeats a run. Passwords are left out.
+/// The command that repeats a run.
 fn command(settings: &Settings) -> String {
-    let mut words = vec!["isolario run --workload sql".to_owned()];
-    let mut flag =
-        |name: &str, value: String| words.push(format!("--{name} {}", shell_word(&value)));
-    for url in &settings.urls {
-        flag("db", url.to_string());
-    }
-    if let Some(isolation) = &settings.isolation {
-        flag("isolation", isolation.clone());
-    }
-    if let Some(sessions) = settings.sessions {
-        flag("sessions", sessions.to_string());
-    }
-    if let Some(txns) = settings.txns {
-        flag("txns", txns.to_string());
-    }
-    if let Some(duration) = settings.duration {
-        flag("duration", span(duration));
-    }
-    if let Some(aim) = &settings.aim {
-        flag("aim", aim.clone());
-    }
-    if let Some(templates) = &settings.templates {
-        flag("templates", templates.display().to_string());
-    }
-    if settings.predicates {
-        words.push("--predicates".to_owned());
-    }
-    let mut flag =
-        |name: &str, value: String| words.push(format!("--{name} {}", shell_word(&value)));
     let usual = Settings::new(Vec::new());
-    if settings.style.mix != usual.style.mix {
-        flag("mix", settings.style.mix.to_string());
-    }
-    let (bounds, defaults) = (&settings.bounds, &usual.bounds);
+    let mut line = CommandLine::new(&settings.urls);
+    line.flag("workload", "sql");
+    line.any("isolation", settings.isolation.as_ref());
+    line.ask(&settings.ask);
+    line.any("sessions", settings.sessions);
+    line.any("txns", settings.txns);
+    line.any("duration", settings.duration.map(span));
+    line.any("aim", settings.aim.as_ref());
+    line.any("templates", settings.templates.as_ref().map(|path| path.display()));
+    line.switch("predicates", settings.predicates);
+    line.switch("keep", settings.keep);
+    line.switch("stop-on-violation", settings.stop_on_violation);
+    let (style, bounds) = (&settings.style, &settings.bounds);
+    line.any("mix", Some(&style.mix).filter(|mix| **mix != usual.style.mix));
+    let timeout = settings.statement_timeout;
+    line.any(
+        "statement-timeout",
+        Some(timeout).filter(|one| *one != usual.statement_timeout).map(span),
+    );
     for (name, bound, default) in [
-        ("tables", bounds.tables, defaults.tables),
-        ("columns", bounds.columns, defaults.columns),
-        ("rows", bounds.rows, defaults.rows),
+        ("tables", bounds.tables, usual.bounds.tables),
+        ("columns", bounds.columns, usual.bounds.columns),
+        ("rows", bounds.rows, usual.bounds.rows),
+        ("depth", style.depth, usual.style.depth),
+        ("round", settings.round as usize, usual.round as usize),
     ] {
-        if bound != default {
-            flag(name, bound.to_string());
-        }
+        line.any(name, Some(bound).filter(|bound| *bound != default));
     }
-    if settings.style.depth != usual.style.depth {
-        flag("depth", settings.style.depth.to_string());
-    }
-    if settings.round != usual.round {
-        flag("round", settings.round.to_string());
-    }
-    flag("ops", settings.style.statements.to_string());
-    flag("seed", settings.seed.to_string());
-    words.join(" ")
+    line.flag("ops", style.statements);
+    line.seeded(settings.seed)
 }

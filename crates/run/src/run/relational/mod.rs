@@ -128,8 +128,9 @@ pub fn simplify_script(
 /// Runs rounds until there are enough transactions, the time is up, or it is interrupted.
 ///
 /// When the time is up, each session ends the statement that it has sent, and reads all tables once; both take no longer
-/// than the statement timeout allows. The round is checked, and what was found is simplified; both have their own
-/// limits in the settings. An interruption ends the round likewise, and nothing is simplified after it.
+/// than the statement timeout allows. The round is checked, with a limit of its own, and what was found is simplified
+/// until the [grace](Settings::grace) is over. An interruption ends the round likewise, and nothing is simplified
+/// after it.
 pub fn run(
     settings: &Settings,
     handle: &Handle,

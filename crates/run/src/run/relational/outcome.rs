@@ -46,6 +46,8 @@ pub struct Figures {
     pub compared: u64,
     /// Rounds for which that was tried, but could not be decided.
     pub not_compared: u64,
+    /// Findings that there was no time to simplify.
+    pub not_simplified: u64,
 }
 
 /// What a relational run found.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use isolario_db::DbUrl;
 use isolario_sql::{Bounds, Style};
 
-use crate::run::Ask;
+use crate::run::{Ask, Shrinking};
 
 /// What a relational run is to do. Fields are set directly.
 #[derive(Clone, Debug)]
@@ -52,6 +52,9 @@ pub struct Settings {
     /// How long to look for the smallest script that shows a finding, for the first of each kind; not at
     /// all without.
     pub simplify: Option<Duration>,
+    /// Time after the [duration](Settings::duration) of the run in which smallest scripts may still be tried; without
+    /// it, or without a duration, only `simplify` limits the search.
+    pub grace: Option<Duration>,
     /// Whether the last schema stays.
     pub keep: bool,
 }
@@ -79,6 +82,7 @@ impl Settings {
             instrumented: true,
             stop_on_violation: false,
             simplify: Some(Duration::from_secs(20)),
+            grace: Some(Shrinking::BRIEFLY),
             keep: false,
         }
     }

@@ -86,7 +86,7 @@ pub fn shrink_run(
         found.push((finding, Rc::new(script)));
     }
     let url = what.urls.first().cloned();
-    let looked_at = (catalogue.add_all(&found, what.budget, handle, observer))
+    let looked_at = (catalogue.add_all(&found, what.budget, None, handle, observer))
         .map_err(|error| RunError::Database { url, error })?;
     let Catalogue { entries: simplified, mut unwritten, .. } = catalogue;
     let shown: u64 = simplified.iter().map(|found| found.findings).sum();
