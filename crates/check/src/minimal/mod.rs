@@ -139,7 +139,8 @@ impl Minimal<'_> {
             while self.left > 0 {
                 let groups = self.groups(number);
                 let end = (at + size).min(groups.len());
-                if at == end {
+                // Other groups may have gone together with one.
+                if at >= end {
                     break;
                 }
                 if !self.keeps(&[groups[..at].concat(), groups[end..].concat()].concat()) {
