@@ -65,3 +65,40 @@ fn the_histories_on_the_page_on_semantics_show_what_their_first_lines_say() {
         assert_eq!(violated, expected, "{history}");
     }
 }
+
+/// Whether the checkers have a module: `weak/`, `plan/applies`, `cycles.rs`.
+fn is_module(path: &str) -> bool {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(path.trim_end_matches('/'));
+    path.is_dir() || path.with_extension("rs").is_file()
+}
+
+#[test]
+fn every_module_that_the_architecture_names_exists() {
+    let page = page("contributing/architecture.md");
+    let section = page.split("## The checkers").nth(1).unwrap().split("\n## ").next().unwrap();
+    let (picture, table) = (
+        section.split("```").nth(1).unwrap(),
+        section.lines().filter(|line| line.starts_with("| `")),
+    );
+    let in_picture = picture.split_whitespace().map(|word| word.trim_matches([',', ':']));
+    let in_picture = in_picture.filter(|word| word.contains('/') || word.ends_with(".rs"));
+    let mut named = 0;
+    for path in in_picture {
+        assert!(is_module(path), "{path}, in the picture");
+        named += 1;
+    }
+    for row in table {
+        let names: Vec<&str> = row.split('`').skip(1).step_by(2).collect();
+        let cells: Vec<&str> = row.split('|').collect();
+        let of_row = cells[1].split('`').skip(1).step_by(2);
+        let parents: Vec<&str> = of_row.collect();
+        let is_lower =
+            |name: &&str| name.chars().all(|c| c.is_ascii_lowercase() || "_/.".contains(c));
+        for name in names.into_iter().filter(is_lower) {
+            let is_within = |parent: &&str| is_module(&format!("{parent}{name}"));
+            assert!(is_module(name) || parents.iter().any(|p| is_within(&p)), "{name}, in {row}");
+            named += 1;
+        }
+    }
+    assert!(named > 60, "{named}");
+}
