@@ -1,4 +1,4 @@
-//! What depends on the library without features pays for little.
+//! The library without features brings few packages with it.
 
 use std::collections::BTreeSet;
 use std::process::Command;

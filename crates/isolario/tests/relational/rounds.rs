@@ -237,7 +237,7 @@ fn mariadb_loses_updates_at_its_repeatable_read_only() {
     an_old_version_beside_an_own_write(url);
     a_deadlock_by_another_name(url);
     a_refusal_outside_of_a_transaction(url);
-    what_there_is_no_time_to_simplify_is_left(url);
+    findings_without_time_to_simplify_are_listed(url);
 
     // One seed after the other, until everything that its design allows has shown.
     let wanted = [AnomalyKind::LostUpdate, AnomalyKind::ReadWriteSkew, AnomalyKind::WriteSkew];
@@ -260,7 +260,7 @@ fn mariadb_loses_updates_at_its_repeatable_read_only() {
 
 /// Once the grace after its duration is over, a run simplifies nothing more, and says how much is left to be simplified
 /// later.
-fn what_there_is_no_time_to_simplify_is_left(url: &str) {
+fn findings_without_time_to_simplify_are_listed(url: &str) {
     for seed in 1..=100 {
         let dir = tempfile::tempdir().unwrap();
         let mut timed = settings(url, "repeatable-read", 0, seed);
