@@ -8,6 +8,8 @@
 //! same versions for these has the same cycle ([`suppose`]). Mostly few reads are involved, and few choices are
 //! tried: the first one, by the database's own timestamps, is right wherever the database is.
 
+use std::time::Instant;
+
 use isolario_model::{Edge, Level};
 
 use super::Certificate;
@@ -76,7 +78,7 @@ impl Certificate<'_> {
             chosen: self.open.clone(),
             likely: Some(likely),
         };
-        suppose::decide(question, &self.options)
+        suppose::decide(question, &self.options, Instant::now())
     }
 
     /// The versions that an open read may have returned, the likely one first.

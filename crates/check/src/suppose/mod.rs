@@ -22,7 +22,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -74,9 +74,12 @@ pub(crate) trait Question {
     }
 }
 
-/// Decides a question.
-pub(crate) fn decide<Q: Question>(question: Q, options: &CheckOptions) -> Conclusion {
-    let began = Instant::now();
+/// Decides a question, within the limits that count from `began` on.
+pub(crate) fn decide<Q: Question>(
+    question: Q,
+    options: &CheckOptions,
+    began: Instant,
+) -> Conclusion {
     let mut suppositions = Suppositions::new(question);
     loop {
         if let Some(limit) = reached(options, began) {
@@ -297,7 +300,7 @@ impl<Q: Question> Suppositions<Q> {
             Some(literal)
         };
         if let Err(grounds) = clauses.solve(is_over, next) {
-            let grounds = trimmed(grounds, variables);
+            let grounds = trimmed(grounds, variables, is_over);
             let mut cycles: Vec<_> =
                 grounds.into_iter().filter_map(|ground| ground.cycle.clone()).collect();
             cycles.sort_by_key(Vec::len);
@@ -312,34 +315,48 @@ impl<Q: Question> Suppositions<Q> {
     }
 }
 
-/// The grounds of a contradiction without the cycles that it does not need; where there are many, all of them.
-fn trimmed(mut grounds: Vec<&Ground>, variables: usize) -> Vec<&Ground> {
+/// The grounds of a contradiction without the cycles that it does not need. If there are many, or it is over on the
+/// way, some that are not needed are left.
+fn trimmed<'g>(
+    mut grounds: Vec<&'g Ground>,
+    variables: usize,
+    is_over: &dyn Fn() -> bool,
+) -> Vec<&'g Ground> {
     let mut at = 0;
     loop {
         grounds.sort_by_key(|ground| ground.cycle.is_none());
         if grounds.get(at).is_none_or(|ground| ground.cycle.is_none())
             || grounds.len() > MOST_TRIMMED
+            || is_over()
         {
             return grounds;
         }
         let rest = [&grounds[..at], &grounds[at + 1..]].concat();
-        match contradiction(&rest, variables) {
+        match contradiction(&rest, variables, is_over) {
             Some(fewer) => grounds = fewer,
             None => at += 1,
         }
     }
 }
 
-/// The grounds that contradict each other, if some of these do.
-fn contradiction<'g>(grounds: &[&'g Ground], variables: usize) -> Option<Vec<&'g Ground>> {
+/// The grounds that contradict each other, if some of these do. If it is over on the way, none.
+fn contradiction<'g>(
+    grounds: &[&'g Ground],
+    variables: usize,
+    is_over: &dyn Fn() -> bool,
+) -> Option<Vec<&'g Ground>> {
     let mut clauses: Clauses<&Ground> = Clauses::default();
     (0..variables as u32).for_each(|var| clauses.add_variable(!Literal::of(var)));
     grounds.iter().for_each(|ground| clauses.add(ground.literals.clone(), *ground));
+    // The other variables are in no clause.
+    let literals = grounds.iter().flat_map(|ground| &ground.literals);
+    let used: BTreeSet<usize> = literals.map(|literal| literal.var()).collect();
+    let used: Vec<usize> = used.into_iter().collect();
     let mut at = 0;
     let next = |clauses: &Clauses<&Ground>| {
-        at = (at..variables).chain(0..at).find(|var| clauses.is_free(*var))?;
-        Some(clauses.phase(at))
+        at = (at..used.len()).chain(0..at).find(|at| clauses.is_free(used[*at]))?;
+        Some(clauses.phase(used[at]))
     };
-    let contradiction = clauses.solve(&|| false, next).err()?;
+    let contradiction = clauses.solve(is_over, next).err()?;
     Some(contradiction.into_iter().copied().collect())
 }

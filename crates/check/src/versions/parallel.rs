@@ -9,6 +9,8 @@
 
 use std::ops::ControlFlow;
 
+use std::time::Instant;
+
 use isolario_model::{Anomaly, Edge, KeyId, Level, Reason, TxnId, VersionOrder};
 
 use super::Ordered;
@@ -52,7 +54,7 @@ impl Ordered<'_> {
         }
         let known = self.known_cycles();
         if known.is_empty() && self.orders.divergences().is_empty() {
-            return suppose::decide(TailQuestion(self), &self.options);
+            return suppose::decide(TailQuestion(self), &self.options, Instant::now());
         }
         self.violated_by(known)
     }

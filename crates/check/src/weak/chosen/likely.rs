@@ -1,14 +1,18 @@
 //! What reads probably saw, by what is certain.
 //!
-//! Transactions are gone through in an order of what depends on each other. A read is taken to have seen what its
-//! reader depends on already, if it can; else the last candidate before it that no transaction on which the reader
-//! depends has overwritten, and whose causes do not overwrite what its reader read elsewhere. What is chosen adds to
-//! what the reader depends on.
+//! Of the candidates of a read, one is unlikely if its writer depends on the reader, or if another
+//! transaction overwrote it on which the reader depends: causality would be violated. If only one is
+//! left, it is taken for the source, and more depends on each other. That is repeated until nothing
+//! changes.
+//!
+//! What is still open is then gone through in an order of what depends on each other. A read is taken to
+//! have seen what its reader depends on already, if it can; else the last candidate before it whose causes
+//! do not overwrite what its reader read elsewhere.
 //!
 //! It decides nothing: unlikely candidates are tried last, at weaker levels too, since a history that
 //! violates one is causal in most places.
 
-use isolario_model::{KeyId, TxnId};
+use isolario_model::{KeyId, OpId, TxnId};
 
 use super::super::chains::TxnChains;
 use crate::graph::{InEdges, places};
@@ -17,12 +21,20 @@ use crate::resolved::{Dependencies, OpenReads, Resolved};
 /// Number of entries that clocks may have; with more, the nearest candidates are taken.
 const MOST_ENTRIES: usize = 1 << 26;
 
-/// Which candidates come first, and where transactions probably are.
+/// Number of reads after which the limits are checked.
+const CHECK_EVERY: usize = 64;
+
+/// Rounds in which sources are settled, at most.
+const ROUNDS: usize = 16;
+
+/// Which candidates are unlikely, and where transactions probably are.
 pub(super) struct Likely {
+    /// Per candidate of all reads, whether causality excludes it.
+    is_unlikely: Vec<bool>,
     /// Per transaction, its position in an order of what depends on each other.
     places: Vec<u32>,
     /// Per read, which of its candidates is tried first.
-    first: Vec<usize>,
+    first: Vec<u32>,
 }
 
 impl Likely {
@@ -33,30 +45,43 @@ impl Likely {
         is_over: &dyn Fn() -> bool,
     ) -> Self {
         let order = resolved.order.as_ref().unwrap_or(&resolved.guess.commits);
-        let mut likely = Likely { places: places(order), first: Vec::new() };
-        for (row, read) in open.reads.iter().enumerate() {
-            let reader = resolved.dependencies.history.op_txn(*read);
-            let candidates = open.writers.get(row).iter().enumerate();
-            let nearest = candidates.min_by_key(|(_, writer)| likely.distance(reader, **writer));
-            likely.first.push(nearest.map_or(0, |(at, _)| at));
+        let mut likely = Likely {
+            is_unlikely: vec![false; open.writers.entries().len()],
+            places: places(order),
+            first: vec![0; open.reads.len()],
+        };
+        let mut sources: Vec<(OpId, TxnId)> = Vec::new();
+        for _ in 0..ROUNDS {
+            if is_over() {
+                break;
+            }
+            let settled = resolved.choosing(&sources, &[]);
+            let Some(mut causality) = Causality::new(&settled) else { break };
+            likely.places = places(causality.order);
+            likely.compare(&causality, open, is_over);
+            let before = sources.len();
+            sources = likely.sources(resolved, open);
+            if sources.len() == before {
+                likely.go_through(&mut causality, open, is_over);
+                return likely;
+            }
         }
-        if let Some(mut causality) = Causality::new(resolved) {
-            likely.go_through(&mut causality, open, is_over);
-        }
+        likely.take_nearest(&resolved.dependencies, open);
         likely
     }
 
     /// Which candidate of a read is tried first.
     pub(super) fn first(&self, row: usize) -> usize {
-        self.first[row]
+        self.first[row] as usize
     }
 
-    /// How far a candidate is from what is preferred: the last one before the reader, else the first one after it.
-    pub(super) fn distance(&self, reader: TxnId, writer: TxnId) -> (bool, u64) {
-        // `init` comes first.
-        let place = |txn: TxnId| self.places.get(txn.index()).map_or(-1, |place| i64::from(*place));
-        let distance = place(reader) - place(writer);
-        (distance < 0, distance.unsigned_abs())
+    fn take_nearest(&mut self, dependencies: &Dependencies<'_>, open: &OpenReads) {
+        for (row, read) in open.reads.iter().enumerate() {
+            let reader = dependencies.history.op_txn(*read);
+            let candidates = (0u32..).zip(open.writers.span(row)).zip(open.writers.get(row));
+            let nearest = candidates.min_by_key(|((_, at), w)| self.distance(*at, reader, **w));
+            self.first[row] = nearest.map_or(0, |((number, _), _)| number);
+        }
     }
 
     /// Chooses for one reader after the other, so that what its causes depend on is known.
@@ -67,6 +92,7 @@ impl Likely {
         is_over: &dyn Fn() -> bool,
     ) {
         let history = causality.dependencies.history;
+        self.take_nearest(causality.dependencies, open);
         for txn in causality.order.iter().copied().map(TxnId) {
             if !causality.knows(txn) {
                 continue;
@@ -79,18 +105,80 @@ impl Likely {
             let from = |op: usize| open.reads.partition_point(|read| read.index() < op);
             for row in from(ops.start)..from(ops.end) {
                 let key = history.op_keys()[open.reads[row].index()];
-                let best = open.writers.get(row).iter().enumerate().min_by_key(|(_, writer)| {
-                    let (is_after, distance) = self.distance(txn, **writer);
+                let candidates = (0u32..).zip(open.writers.span(row)).zip(open.writers.get(row));
+                let best = candidates.min_by_key(|((_, at), writer)| {
+                    let (is_unlikely, is_after, distance) = self.distance(*at, txn, **writer);
                     let fits = !is_after && causality.fits(txn, key, **writer);
                     let is_new = !causality.precedes(**writer, txn);
-                    (is_after, !fits, is_new, distance)
+                    (is_unlikely, is_after, !fits, is_new, distance)
                 });
-                if let Some((at, writer)) = best {
-                    self.first[row] = at;
+                if let Some(((number, _), writer)) = best {
+                    self.first[row] = number;
                     causality.depend(txn, *writer);
                 }
             }
         }
+    }
+
+    /// How far a candidate is from what is preferred: not an unlikely one, the last one before the
+    /// reader, else the first one after it.
+    pub(super) fn distance(
+        &self,
+        candidate: usize,
+        reader: TxnId,
+        writer: TxnId,
+    ) -> (bool, bool, i64) {
+        // `init` comes first.
+        let place = |txn: TxnId| self.places.get(txn.index()).map_or(-1, |place| i64::from(*place));
+        let distance = place(reader) - place(writer);
+        (self.is_unlikely[candidate], distance < 0, distance.abs())
+    }
+
+    fn compare(&mut self, causality: &Causality<'_>, open: &OpenReads, is_over: &dyn Fn() -> bool) {
+        let history = causality.dependencies.history;
+        let mut overwriting = Vec::new();
+        for (row, read) in open.reads.iter().enumerate() {
+            let (reader, key) = (history.op_txn(*read), history.op_keys()[read.index()]);
+            if !causality.knows(reader) {
+                continue;
+            }
+            if row.is_multiple_of(CHECK_EVERY) && is_over() {
+                return;
+            }
+            causality.last_writers(reader, key, &mut overwriting);
+            let span = open.writers.span(row);
+            let is_overwritten = |writer: TxnId| {
+                let overwrote =
+                    |other: &TxnId| *other != writer && causality.precedes(writer, *other);
+                overwriting.iter().any(overwrote)
+            };
+            for (at, writer) in span.clone().zip(open.writers.get(row)) {
+                self.is_unlikely[at] |=
+                    causality.precedes(reader, *writer) || is_overwritten(*writer);
+            }
+            // A read without a likely candidate says nothing about any of them.
+            if self.is_unlikely[span.clone()].iter().all(|unlikely| *unlikely) {
+                self.is_unlikely[span].fill(false);
+            }
+        }
+    }
+
+    /// The reads of which one candidate is left that certainly committed.
+    fn sources(&self, resolved: &Resolved<'_>, open: &OpenReads) -> Vec<(OpId, TxnId)> {
+        let Dependencies { history, reads, .. } = &resolved.dependencies;
+        let is_certain = |txn: TxnId| txn.is_init() || reads.is_kept(txn);
+        let mut sources = Vec::new();
+        for (row, read) in open.reads.iter().enumerate() {
+            let candidates = open.writers.span(row).zip(open.writers.get(row));
+            let mut left = candidates.filter(|(at, _)| !self.is_unlikely[*at]);
+            if let (Some((_, writer)), None) = (left.next(), left.next())
+                && is_certain(*writer)
+                && is_certain(history.op_txn(*read))
+            {
+                sources.push((*read, *writer));
+            }
+        }
+        sources
     }
 }
 
@@ -121,7 +209,10 @@ impl<'a> Causality<'a> {
         }
         writers.sort_unstable();
         let clocks = vec![0u32; chains.len() * order.len()];
-        Some(Causality { dependencies, order, chains, clocks, writers })
+        let mut causality = Causality { dependencies, order, chains, clocks, writers };
+        let kept = order.iter().copied().filter(is_kept);
+        kept.for_each(|txn| causality.compute(TxnId(txn)));
+        Some(causality)
     }
 
     /// The clock of a transaction, from those of its predecessors.

@@ -21,6 +21,7 @@ use isolario_model::{
 };
 
 use crate::CheckOptions;
+use crate::graph::Rows;
 use crate::plan::Conclusion;
 use crate::resolved::{OpenReads, Resolved, Source};
 use crate::suppose::{self, Excluded, Question, Round, Supposed};
@@ -61,6 +62,12 @@ impl<'h> OpenLevel<'_, 'h> {
         let likely = Likely::new(resolved, open, &is_over);
         let first = |of: &Open| open.writers.get(of.row)[likely.first(of.row)];
         let writers = reads.iter().map(first).collect();
+        let uncertain = |(number, of): (u32, &Open)| {
+            let candidates = open.writers.get(of.row).iter();
+            let numbers = candidates.filter_map(|writer| open.maybe.binary_search(writer).ok());
+            numbers.map(move |txn| (txn as u32, number)).collect::<Vec<_>>()
+        };
+        let candidates_of = Rows::group(open.maybe.len(), (0..).zip(&reads).flat_map(uncertain));
         let (question, history) = (self, resolved.dependencies.history);
         suppose::decide(
             OpenReadsQuestion {
@@ -72,10 +79,12 @@ impl<'h> OpenLevel<'_, 'h> {
                 reads,
                 separate,
                 writers,
+                candidates_of,
                 likely,
                 round: 0,
             },
             self.options,
+            began,
         )
     }
 }
@@ -101,6 +110,8 @@ struct OpenReadsQuestion<'q, 'h> {
     separate: bool,
     /// By read, the transaction whose write it is supposed to have seen.
     writers: Vec<TxnId>,
+    /// By transaction of unknown outcome, the reads that may have seen a write of it.
+    candidates_of: Rows<u32>,
     likely: Likely,
     round: u32,
 }
@@ -134,8 +145,11 @@ impl Question for OpenReadsQuestion<'_, '_> {
 
     fn by_preference(&self, read: u32) -> Vec<u32> {
         let (candidates, reader) = (self.candidates(read), self.reader(read));
+        let first = self.open.writers.span(self.reads[read as usize].row).start;
         let mut by_preference: Vec<u32> = (0..candidates.len() as u32).collect();
-        by_preference.sort_by_key(|at| self.likely.distance(reader, candidates[*at as usize]));
+        by_preference.sort_by_key(|at| {
+            self.likely.distance(first + *at as usize, reader, candidates[*at as usize])
+        });
         by_preference
     }
 
@@ -149,8 +163,8 @@ impl Question for OpenReadsQuestion<'_, '_> {
     }
 
     fn points_of(&self, writer: TxnId) -> Vec<u32> {
-        let may_be_of = |read: &u32| self.candidates(*read).contains(&writer);
-        (0..self.reads.len() as u32).filter(may_be_of).collect()
+        let number = self.open.maybe.binary_search(&writer);
+        number.map_or_else(|_| Vec::new(), |number| self.candidates_of.get(number).to_vec())
     }
 }
 
