@@ -66,7 +66,7 @@ pub struct LiveRecorder {
 struct Records {
     tape: Tape,
     /// The same bytes as on the tape.
-    kept: Option<Vec<u8>>,
+    kept: Option<Kept>,
     /// The most bytes to keep.
     allowed: usize,
 }
@@ -75,12 +75,49 @@ impl Records {
     fn append(&mut self, record: &[u8]) -> io::Result<()> {
         self.tape.append(record)?;
         match &mut self.kept {
-            Some(kept) if kept.len() + record.len() <= self.allowed => {
-                kept.extend_from_slice(record);
-            }
+            Some(kept) if kept.len + record.len() <= self.allowed => kept.push(record),
             kept => *kept = None,
         }
         Ok(())
+    }
+}
+
+/// Records one after the other, in chunks that stay where they are: sessions wait while one of them appends, and must
+/// not wait for a copy of all that came before.
+#[derive(Debug)]
+struct Kept {
+    chunks: Vec<Vec<u8>>,
+    /// How many bytes there are in all of them.
+    len: usize,
+}
+
+/// The size of a chunk in bytes. A record that is longer has a chunk of its own.
+const CHUNK: usize = 1 << 20;
+
+impl Kept {
+    fn new(header: Vec<u8>) -> Kept {
+        Kept { len: header.len(), chunks: vec![header] }
+    }
+
+    fn push(&mut self, record: &[u8]) {
+        self.len += record.len();
+        match self.chunks.last_mut() {
+            Some(last) if last.capacity() - last.len() >= record.len() => {
+                last.extend_from_slice(record);
+            }
+            _ => {
+                let mut chunk = Vec::with_capacity(CHUNK.max(record.len()));
+                chunk.extend_from_slice(record);
+                self.chunks.push(chunk);
+            }
+        }
+    }
+
+    /// All of it in one piece. Each chunk is freed as soon as it is copied.
+    fn whole(self) -> Vec<u8> {
+        let mut whole = Vec::with_capacity(self.len);
+        self.chunks.into_iter().for_each(|chunk| whole.extend_from_slice(&chunk));
+        whole
     }
 }
 
@@ -90,7 +127,7 @@ impl LiveRecorder {
         let mut header = Vec::new();
         put_header(&mut header, Version::RowsRecording, meta)?;
         let tape = Tape::create(path, &header)?;
-        let records = Mutex::new(Records { tape, kept: Some(header), allowed: 0 });
+        let records = Mutex::new(Records { tape, kept: Some(Kept::new(header)), allowed: 0 });
         Ok(LiveRecorder { path: path.to_owned(), next: AtomicU64::new(0), records })
     }
 
@@ -117,7 +154,7 @@ impl LiveRecorder {
         drop(records.tape);
         let batch = records.kept.is_some().then(Batch::new);
         let rows = match records.kept {
-            Some(kept) => Source::from_bytes(self.path.display().to_string(), kept),
+            Some(kept) => Source::from_bytes(self.path.display().to_string(), kept.whole()),
             None => Source::open(&self.path),
         };
         let rows = rows.map_err(io::Error::other)?;
@@ -281,5 +318,29 @@ impl<W: Write> TxnSink for Packing<W> {
     fn end(&mut self, end: &TxnEnd<'_>) -> Result<(), SinkError> {
         self.writer.end(end)?;
         self.batch.iter_mut().try_for_each(|batch| batch.end(end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CHUNK, Kept};
+
+    #[test]
+    fn what_is_kept_stays_where_it_is_and_comes_back_in_order() {
+        let mut kept = Kept::new(b"header".to_vec());
+        let mut expected = b"header".to_vec();
+        let mut places = Vec::new();
+        for (number, length) in [700_000, 300_000, 400_000, 2 * CHUNK, 0, 5].into_iter().enumerate()
+        {
+            let record = vec![number as u8; length];
+            kept.push(&record);
+            expected.extend(record);
+            places.push(kept.chunks.last().map(Vec::as_ptr));
+            assert_eq!(kept.len, expected.len());
+        }
+        let now: Vec<_> = kept.chunks.iter().map(|chunk| Some(chunk.as_ptr())).collect();
+        assert_eq!(now.len(), 5, "the header, two chunks, the longest record, and the last");
+        assert!(places.iter().all(|place| now.contains(place)));
+        assert_eq!(kept.whole(), expected);
     }
 }

@@ -15,6 +15,7 @@ use super::error::RunError;
 use super::examine::{Judgement, examine};
 use super::faults::last_reads;
 use super::host::Comparison;
+use super::resources::bytes_for_records;
 use super::settings::{Ask, Settings};
 use super::target::RunTarget;
 use crate::driver::{self, Control, LastSession, RunPlan, RunProgress, WorkloadOutcome};
@@ -24,9 +25,6 @@ use isolario_follow::{self as follow, FollowError, Following, Input, Step};
 const BETWEEN_LOOKS: Duration = Duration::from_secs(2);
 /// A look costs the clients processors: so many times as long as it took, it waits for the next.
 const REST: u32 = 3;
-/// Maximum number of bytes of records that a run keeps in memory for its check: about ten million transactions. A
-/// larger history is read from its file.
-const MEMORY: usize = 1 << 30;
 /// Nothing has to commit for this long before a run is given up; several statements may time out.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PATIENT_STATEMENTS: u32 = 4;
@@ -75,7 +73,7 @@ impl Course<'_> {
             max_retries: settings.max_retries,
             patience: PATIENCE.max(settings.statement_timeout * PATIENT_STATEMENTS),
             history: Some(self.history),
-            memory: if settings.host.is_some() { 0 } else { MEMORY },
+            memory: if settings.host.is_some() { 0 } else { bytes_for_records() },
         };
         let over = AtomicBool::new(false);
         let outcome = std::thread::scope(|scope| {

@@ -1,12 +1,30 @@
-//! What the process used.
+//! What the process used, and may use.
+
+/// The most memory that a run keeps its records in, in bytes: those of about ten million transactions.
+const RECORDS: u64 = 1 << 30;
+/// One part in so many of the memory that is free may hold records: the history that is made of them takes as much
+/// again, and so may its check.
+const SHARE: u64 = 4;
 
 /// The most memory the process held at a time. Linux tells; elsewhere it is unknown.
 pub fn peak_rss_bytes() -> Option<u64> {
-    peak_in(&std::fs::read_to_string("/proc/self/status").ok()?)
+    bytes_in(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
-fn peak_in(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+/// How many bytes of records a run may keep in memory. Linux tells what memory is free.
+pub(super) fn bytes_for_records() -> usize {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    records_with(&meminfo) as usize
+}
+
+fn records_with(meminfo: &str) -> u64 {
+    let free = bytes_in(meminfo, "MemAvailable:");
+    free.map_or(RECORDS, |free| RECORDS.min(free / SHARE))
+}
+
+/// The number in the line with this name.
+fn bytes_in(lines: &str, name: &str) -> Option<u64> {
+    let line = lines.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)
 }
@@ -18,8 +36,19 @@ mod tests {
     #[test]
     fn the_high_water_mark_is_found_among_other_lines() {
         let status = "Name:\tisolario\nVmPeak:\t  9999 kB\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n";
-        assert_eq!(peak_in(status), Some(2 << 20));
-        assert_eq!(peak_in("Name:\tisolario\n"), None);
-        assert_eq!(peak_in("VmHWM:\tmuch\n"), None);
+        assert_eq!(bytes_in(status, "VmHWM:"), Some(2 << 20));
+        assert_eq!(bytes_in("Name:\tisolario\n", "VmHWM:"), None);
+        assert_eq!(bytes_in("VmHWM:\tmuch\n", "VmHWM:"), None);
+    }
+
+    #[test]
+    fn records_leave_most_of_the_free_memory_to_others() {
+        let with = |kibibytes: u64| {
+            records_with(&format!("MemTotal: 9999999 kB\nMemAvailable:   {kibibytes} kB\n"))
+        };
+        assert_eq!(with(1 << 20), 1 << 28);
+        assert_eq!(with(1 << 30), RECORDS);
+        assert_eq!(with(0), 0);
+        assert_eq!(records_with(""), RECORDS, "elsewhere it is not known");
     }
 }
