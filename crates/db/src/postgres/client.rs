@@ -52,7 +52,6 @@ const SNAPSHOT: &str = "SELECT txid_current_snapshot()::text";
 
 pub(super) struct PgClient {
     pub(super) line: Line,
-    id: u64,
     /// Statements that were prepared when they were first needed.
     prepared: HashMap<String, Statement>,
     evidence: Evidence,
@@ -65,17 +64,15 @@ pub(super) struct PgClient {
 }
 
 impl PgClient {
-    pub(super) fn new(line: Line) -> Result<PgClient, DbError> {
-        let id: i64 = line.query("SELECT pg_backend_pid()::BIGINT")?;
-        Ok(PgClient {
+    pub(super) fn new(line: Line) -> PgClient {
+        PgClient {
             line,
-            id: id.unsigned_abs(),
             prepared: HashMap::new(),
             evidence: Evidence::None,
             shadow: None,
             snapshot: None,
             is_standby: false,
-        })
+        }
     }
 
     pub(super) fn on_standby(self, is_standby: bool) -> PgClient {
@@ -121,8 +118,11 @@ impl Client for PgClient {
         Ok(SqlResult { rows, changed, ..SqlResult::default() })
     }
 
+    /// Few ask, and a round trip on every connection would be for nothing. A line that is broken shows at the next
+    /// statement.
     fn number(&self) -> Option<u64> {
-        Some(self.id)
+        let id: i64 = self.line.query("SELECT pg_backend_pid()::BIGINT").ok()?;
+        u64::try_from(id).ok()
     }
 
     /// A single operation is a statement outside of any transaction, unless it has to be told when it committed.

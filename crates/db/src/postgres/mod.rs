@@ -313,7 +313,7 @@ impl Postgres {
         }
         line.batch(Stage::Connect, &settings)?;
         self.hurry(&line)?;
-        Ok(PgClient::new(line)?.on_standby(is_standby))
+        Ok(PgClient::new(line).on_standby(is_standby))
     }
 }
 
@@ -331,7 +331,7 @@ impl SqlProduct for Postgres {
          WHERE to_regclass('{}') IS NOT NULL";
 
     fn client(&self) -> Result<PgClient, DbError> {
-        PgClient::new(self.server.line()?)
+        Ok(PgClient::new(self.server.line()?))
     }
 
     fn schema(&self) -> Option<Schema> {
