@@ -52,7 +52,7 @@ const SNAPSHOT: &str = "SELECT txid_current_snapshot()::text";
 
 pub(super) struct PgClient {
     pub(super) line: Line,
-    /// Statements that were prepared when they were first needed.
+    /// The usual statements, and those that were prepared when they were first needed.
     prepared: HashMap<String, Statement>,
     evidence: Evidence,
     /// Reads the snapshot of each transaction.
@@ -81,6 +81,15 @@ impl PgClient {
 
     pub(super) fn with(self, evidence: Evidence, shadow: Option<Shadow>) -> PgClient {
         PgClient { evidence, shadow, ..self }
+    }
+
+    /// Prepares statements ahead of the transactions that need them: within one, others would wait for it.
+    pub(super) fn prepare<'s>(
+        &mut self,
+        statements: impl IntoIterator<Item = &'s str>,
+    ) -> Result<(), DbError> {
+        let mut statements = statements.into_iter();
+        statements.try_for_each(|sql| self.prepared(sql, Stage::Connect).map(drop))
     }
 
     fn prepared(&mut self, sql: &str, stage: Stage) -> Result<Statement, DbError> {

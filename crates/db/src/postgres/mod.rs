@@ -402,7 +402,9 @@ impl Database for Postgres {
         let evidence = self.evidence();
         let style = Style { reported: evidence.reported(), ..STYLE };
         let statements = Statements::new(&style, self.schema);
-        Ok(Box::new(Session::new(client.with(evidence, shadow), statements)))
+        let mut client = client.with(evidence, shadow);
+        client.prepare(statements.on_keys())?;
+        Ok(Box::new(Session::new(client, statements)))
     }
 
     /// At read committed, every statement has a snapshot of its own.

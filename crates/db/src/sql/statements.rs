@@ -202,6 +202,15 @@ impl Statements {
             own_tables: schema.map(|schema| OwnTables::new(schema, style)),
         }
     }
+
+    /// Those on registers and lists.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn on_keys(&self) -> impl Iterator<Item = &str> {
+        let single = [&self.read, &self.delete, &self.read_list].into_iter();
+        let several =
+            self.write.iter().chain(self.conditional.iter().flatten()).chain(&self.append);
+        single.chain(several).map(|query| query.sql.as_str())
+    }
 }
 
 /// The statements on the table. Those by range come for each column.

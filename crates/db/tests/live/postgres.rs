@@ -1,6 +1,7 @@
 //! PostgreSQL.
 
 use isolario_db::{Access, ErrorClass};
+use isolario_model::Value;
 use isolario_servers::Kind;
 use isolario_workload::Kind as Workload;
 
@@ -21,6 +22,23 @@ fn postgres_keeps_the_contract() {
     contract::no_such_database(&servers);
     contract::cut(&servers);
     contract::silence(&servers, servers.url());
+}
+
+/// The server tells of each connection which statement came last.
+#[test]
+fn sessions_prepare_their_statements_before_they_begin() {
+    let servers = start(Kind::Postgres);
+    let database = database(servers.url(), "");
+    prepare(&*database, Workload::Mini, 2);
+    let mut watcher = database.sql().unwrap().connect_sql().unwrap();
+    let mut prepared = || {
+        let question = "SELECT count(*) FROM pg_stat_activity \
+             WHERE pid <> pg_backend_pid() AND query LIKE '%INTO isolario_list%'";
+        watcher.statement(question, true).unwrap().rows
+    };
+    assert_eq!(prepared(), [[Value::Int(0)]]);
+    let _session = connect(&*database);
+    assert_eq!(prepared(), [[Value::Int(1)]]);
 }
 
 #[test]
