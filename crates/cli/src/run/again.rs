@@ -19,7 +19,7 @@ pub(crate) fn repeating(
     command: &Command,
     matches: &ArgMatches,
 ) -> Result<Option<Vec<OsString>>, Failure> {
-    let (Command::Run(run), Some((_, given))) = (command, matches.subcommand()) else {
+    let (Command::Run(run), Some((name, given))) = (command, matches.subcommand()) else {
         return Ok(None);
     };
     let Some(directory) = &run.again else { return Ok(None) };
@@ -33,34 +33,52 @@ pub(crate) fn repeating(
             arguments.push(argument.clone());
         }
     }
-    let is_given = |flag: &str| {
-        let mut ids = given.ids().map(clap::Id::as_str);
-        let id = ids.find(|id| id.replace('_', "-") == flag);
-        id.is_some_and(|id| given.value_source(id) == Some(ValueSource::CommandLine))
-    };
-    let recorded = recorded(directory)?;
-    let mut is_left_out = false;
-    for part in recorded {
-        if let Some(flag) = part.strip_prefix("--") {
-            is_left_out = is_given(flag);
-        }
-        if !is_left_out {
-            arguments.push(part.into());
-        }
-    }
+    let all = crate::command();
+    let Some(flags) = all.find_subcommand(name) else { return Ok(None) };
+    let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
+    let recorded = not_given(flags, recorded(directory)?, is_given);
+    arguments.extend(recorded.into_iter().map(OsString::from));
     Ok(Some(arguments))
+}
+
+/// The recorded flags that were not given anew, each in one piece with its value, which may look like a flag.
+fn not_given(
+    flags: &clap::Command,
+    recorded: Vec<String>,
+    is_given: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let find = |name: &str| flags.get_arguments().find(|flag| flag.get_long() == Some(name));
+    let (mut kept, mut words) = (Vec::new(), recorded.into_iter());
+    while let Some(word) = words.next() {
+        let flag = word.strip_prefix("--").and_then(find);
+        let takes_value = flag.is_some_and(|flag| flag.get_action().takes_values());
+        let value = if takes_value { words.next() } else { None };
+        if flag.is_some_and(|flag| is_given(flag.get_id().as_str())) {
+            continue;
+        }
+        kept.push(match value {
+            Some(value) => format!("{word}={value}"),
+            None => word,
+        });
+    }
+    kept
 }
 
 /// The flags, each followed by its value, of the command in the record of a run.
 fn recorded(directory: &Path) -> Result<Vec<String>, Failure> {
-    let command = record_in(directory).map(|record| unquoted(&record.replay));
-    match command.as_deref() {
-        Some([program, run, flags @ ..]) if program == "isolario" && run == "run" => {
-            Ok(flags.to_vec())
+    let record = record_in(directory);
+    let command = record.as_ref().map(|record| unquoted(&record.replay));
+    let flags = match command.as_deref() {
+        Some([program, run, flags @ ..]) if program == "isolario" && run == "run" => flags.to_vec(),
+        _ => {
+            return Err(Failure::new(format!(
+                "{} is not the directory of a run",
+                directory.display()
+            ))
+            .with_hint("give a directory that `isolario run` has left, with its run.json"));
         }
-        _ => Err(Failure::new(format!("{} is not the directory of a run", directory.display()))
-            .with_hint("give a directory that `isolario run` has left, with its run.json")),
-    }
+    };
+    Ok(flags)
 }
 
 /// The words of a command line in which each was written by [`shell_word`](isolario::report::shell_word).
@@ -83,7 +101,22 @@ fn unquoted(line: &str) -> Vec<String> {
 mod tests {
     use isolario::report::shell_word;
 
-    use super::unquoted;
+    use super::{not_given, unquoted};
+
+    #[test]
+    fn a_value_may_look_like_a_flag() {
+        let all = crate::command();
+        let recorded = "--fault kill --server --quick --whitebox --db --seed --seed 7";
+        let kept = |given: &'static str| {
+            let words = recorded.split(' ').map(str::to_owned).collect();
+            not_given(all.find_subcommand("run").unwrap(), words, |id| id == given).join(" ")
+        };
+        let with =
+            |server: &str, last: &str| format!("--fault=kill {server}--whitebox --db=--seed{last}");
+        assert_eq!(kept(""), with("--server=--quick ", " --seed=7"));
+        assert_eq!(kept("seed"), with("--server=--quick ", ""));
+        assert_eq!(kept("server"), with("", " --seed=7"));
+    }
 
     #[test]
     fn quoting_is_undone() {
