@@ -92,6 +92,15 @@ pub(crate) fn record_in(directory: &Path) -> Option<RunRecord> {
     (record.schema == RunRecord::SCHEMA).then_some(record)
 }
 
+/// Refuses URLs as they are recorded, with `***` for what was a password or looked like one.
+pub(crate) fn refuse_masked<'u>(mut urls: impl Iterator<Item = &'u str>) -> Result<(), Failure> {
+    match urls.any(|url| url.contains("***")) {
+        true => Err(Failure::new("the password of the database was not recorded")
+            .with_hint("give the URL with the password: --db URL")),
+        false => Ok(()),
+    }
+}
+
 /// The command that verifies the proof that a run left beside its history.
 pub(crate) fn verify_beside(history: &Path) -> Option<String> {
     proof_in(history.parent()?).map(|proof| verify(history, &proof))

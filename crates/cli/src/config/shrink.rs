@@ -15,7 +15,7 @@ use crate::clashes::Files;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::run::ShrinkSql;
-use crate::run_directory::{history_of, record_in};
+use crate::run_directory::{history_of, record_in, refuse_masked};
 use crate::suggest::AnomalyFlag;
 use crate::workload_flags::SQL;
 
@@ -86,10 +86,7 @@ pub(super) fn of_sql_run(args: &ShrinkArgs) -> Result<Option<ShrinkSql>, Failure
     let record = record_in(&args.history).filter(|record| record.workload.kind == SQL);
     let Some(record) = record else { return Ok(None) };
     let urls = if args.db.is_empty() { &record.urls } else { &args.db };
-    if urls.iter().any(|url| url.contains(":***@")) {
-        return Err(Failure::new("the password of the database was not recorded")
-            .with_hint("give the URL with the password: --db URL"));
-    }
+    refuse_masked(urls.iter().map(String::as_str))?;
     let parse = |text: &String| DbUrl::parse(text).map_err(|error| Failure::new(error.message));
     let urls = urls.iter().map(parse).collect::<Result<_, _>>()?;
     let mut what = ShrinkRun::new(args.history.clone(), urls);

@@ -8,7 +8,7 @@ use clap::parser::ValueSource;
 
 use crate::args::Command;
 use crate::failure::Failure;
-use crate::run_directory::record_in;
+use crate::run_directory::{record_in, refuse_masked};
 
 const FLAG: &str = "--again";
 
@@ -37,6 +37,7 @@ pub(crate) fn repeating(
     let Some(flags) = all.find_subcommand(name) else { return Ok(None) };
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
     let recorded = not_given(flags, recorded(directory)?, is_given);
+    refuse_masked(recorded.iter().filter_map(|flag| flag.strip_prefix("--db=")))?;
     arguments.extend(recorded.into_iter().map(OsString::from));
     Ok(Some(arguments))
 }

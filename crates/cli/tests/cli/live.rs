@@ -80,6 +80,31 @@ fn a_run_is_repeated_by_its_directory() {
     assert!(error.contains("nowhere is not the directory of a run"), "{error}");
 }
 
+/// What the record says of the run is edited: another command, or an outage.
+#[test]
+fn what_a_record_asks_for_is_shown_or_refused() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.code(&["run", "--txns", "9", "--seed", "7", "--out", "a"]), 0);
+    let original = sandbox.read("a/run.json");
+    let again = |old: &str, new: &str, flags: &[&str]| {
+        let edited = original.replacen(old, new, 1);
+        assert!(old.is_empty() || edited != original, "{old}");
+        std::fs::write(sandbox.path("a/run.json"), edited).unwrap();
+        let output = sandbox.run(&[&["run", "--again", "a"], flags].concat());
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    // A URL or a command that was recorded without its password.
+    for masked in ["postgres://me:***@127.0.0.1:1/db", "'exec:./driver --password ***'"] {
+        let (code, said) = again("--db sqlite:", &format!("--db {masked}"), &["--out", "c"]);
+        assert_eq!(code, Some(2), "{said}");
+        for expected in ["the password of the database was not recorded", "--db URL"] {
+            assert!(said.contains(expected), "{said}");
+        }
+        let flags = ["--out", masked.get(..4).unwrap(), "--db", "sqlite:"];
+        assert_eq!(again("--db sqlite:", &format!("--db {masked}"), &flags).0, Some(0));
+    }
+}
+
 #[test]
 fn schemas_are_as_large_as_flags_say() {
     let sandbox = Sandbox::new();
