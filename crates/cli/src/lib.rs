@@ -52,7 +52,7 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Outcome {
         Err(stop) => return usage(&stop, &typed),
     };
     let mut console = Console::new(&args.global);
-    match run::repeating(&typed, &args.command, &matches) {
+    match run::repeating(&typed, &args.command, &matches, &mut console) {
         Ok(None) => {}
         Ok(Some(repeating)) => match parse(&repeating) {
             Ok(parsed) => (args, matches) = parsed,

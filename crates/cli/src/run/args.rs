@@ -43,7 +43,8 @@ pub(crate) struct RunArgs {
     pub(crate) db: Vec<String>,
 
     /// Repeat the run that left DIR: with all flags of its recorded command, but for those that are given here.
-    /// Passwords are not recorded; give --db for a database that needs one
+    /// They are printed first: among them may be commands that will be run (--server, --db exec:…). Passwords are
+    /// not recorded; give --db for a database that needs one
     #[arg(long, value_name = "DIR")]
     pub(crate) again: Option<PathBuf>,
 

@@ -93,6 +93,9 @@ fn what_a_record_asks_for_is_shown_or_refused() {
         let output = sandbox.run(&[&["run", "--again", "a"], flags].concat());
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
+    let (code, said) = again("", "", &["--out", "b", "--keys", "5"]);
+    assert!(code == Some(0) && said.contains("note: repeats what a has: --db=sqlite: "), "{said}");
+    assert!(said.contains("--seed=7") && !said.contains("--keys"), "{said}");
     // A URL or a command that was recorded without its password.
     for masked in ["postgres://me:***@127.0.0.1:1/db", "'exec:./driver --password ***'"] {
         let (code, said) = again("--db sqlite:", &format!("--db {masked}"), &["--out", "c"]);
@@ -103,6 +106,10 @@ fn what_a_record_asks_for_is_shown_or_refused() {
         let flags = ["--out", masked.get(..4).unwrap(), "--db", "sqlite:"];
         assert_eq!(again("--db sqlite:", &format!("--db {masked}"), &flags).0, Some(0));
     }
+    let command = r"--db 'exec:false \u001b[2J'";
+    let (code, said) = again("--db sqlite:", command, &["--out", "d"]);
+    assert!(code == Some(2) && said.contains("'--db=exec:false \\u{1b}[2J'"), "{said}");
+    assert!(!said.contains('\u{1b}'), "{said}");
 }
 
 #[test]
