@@ -85,6 +85,15 @@ fn recorded(directory: &Path) -> Result<Vec<String>, Failure> {
             .with_hint("give a directory that `isolario run` has left, with its run.json"));
         }
     };
+    let is_crash = record.is_some_and(|record| !record.outages.is_empty())
+        && !flags.iter().any(|flag| flag == "--fault");
+    if is_crash {
+        let message = format!(
+            "{} has a phase of a hunt that ended with a crash, which cannot be repeated by itself",
+            directory.display()
+        );
+        return Err(Failure::new(message).with_hint("hunt again: --db URL --hunt D --crash"));
+    }
     Ok(flags)
 }
 

@@ -44,7 +44,8 @@ pub(crate) struct RunArgs {
 
     /// Repeat the run that left DIR: with all flags of its recorded command, but for those that are given here.
     /// They are printed first: among them may be commands that will be run (--server, --db exec:…). Passwords are
-    /// not recorded; give --db for a database that needs one
+    /// not recorded; give --db for a database that needs one. Of --hunt and --repeat, each run is repeated by itself;
+    /// one that ended with --crash cannot be
     #[arg(long, value_name = "DIR")]
     pub(crate) again: Option<PathBuf>,
 

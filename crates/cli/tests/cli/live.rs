@@ -110,6 +110,10 @@ fn what_a_record_asks_for_is_shown_or_refused() {
     let (code, said) = again("--db sqlite:", command, &["--out", "d"]);
     assert!(code == Some(2) && said.contains("'--db=exec:false \\u{1b}[2J'"), "{said}");
     assert!(!said.contains('\u{1b}'), "{said}");
+    // The hunt that ended it with a crash is not in its command.
+    let (code, said) = again("\"gone\"", "\"outages\": [[5, 6]], \"gone\"", &["--out", "e"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("ended with a crash") && said.contains("hint: hunt again"), "{said}");
 }
 
 #[test]
