@@ -42,8 +42,8 @@ pub(crate) fn repeating(
     let recorded = not_given(flags, recorded(directory)?, is_given);
     refuse_masked(recorded.iter().filter_map(|flag| flag.strip_prefix("--db=")))?;
     // Some of them name programs that will be started, and the record may come from anybody.
-    let shown: Vec<_> = recorded.iter().map(|flag| shell_word(flag)).collect();
-    console.info(&format!("repeats what {} has: {}", directory.display(), shown.join(" ")));
+    let repeated: Vec<_> = recorded.iter().map(|flag| shell_word(flag)).collect();
+    console.info(&format!("repeats what {} has: {}", directory.display(), repeated.join(" ")));
     arguments.extend(recorded.into_iter().map(OsString::from));
     Ok(Some(arguments))
 }
@@ -55,17 +55,17 @@ fn not_given(
     is_given: impl Fn(&str) -> bool,
 ) -> Vec<String> {
     let find = |name: &str| flags.get_arguments().find(|flag| flag.get_long() == Some(name));
-    let (mut kept, mut words) = (Vec::new(), recorded.into_iter());
-    while let Some(word) = words.next() {
-        let flag = word.strip_prefix("--").and_then(find);
+    let (mut kept, mut parts) = (Vec::new(), recorded.into_iter());
+    while let Some(part) = parts.next() {
+        let flag = part.strip_prefix("--").and_then(find);
         let takes_value = flag.is_some_and(|flag| flag.get_action().takes_values());
-        let value = if takes_value { words.next() } else { None };
+        let value = if takes_value { parts.next() } else { None };
         if flag.is_some_and(|flag| is_given(flag.get_id().as_str())) {
             continue;
         }
         kept.push(match value {
-            Some(value) => format!("{word}={value}"),
-            None => word,
+            Some(value) => format!("{part}={value}"),
+            None => part,
         });
     }
     kept
@@ -120,12 +120,12 @@ mod tests {
     use super::{not_given, unquoted};
 
     #[test]
-    fn a_value_may_look_like_a_flag() {
+    fn a_value_may_begin_with_two_dashes() {
         let all = crate::command();
         let recorded = "--fault kill --server --quick --whitebox --db --seed --seed 7";
         let kept = |given: &'static str| {
-            let words = recorded.split(' ').map(str::to_owned).collect();
-            not_given(all.find_subcommand("run").unwrap(), words, |id| id == given).join(" ")
+            let parts = recorded.split(' ').map(str::to_owned).collect();
+            not_given(all.find_subcommand("run").unwrap(), parts, |id| id == given).join(" ")
         };
         let with =
             |server: &str, last: &str| format!("--fault=kill {server}--whitebox --db=--seed{last}");

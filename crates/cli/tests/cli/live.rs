@@ -80,9 +80,9 @@ fn a_run_is_repeated_by_its_directory() {
     assert!(error.contains("nowhere is not the directory of a run"), "{error}");
 }
 
-/// What the record says of the run is edited: another command, or an outage.
+/// The record is edited to have another command, or an outage.
 #[test]
-fn what_a_record_asks_for_is_shown_or_refused() {
+fn a_record_is_printed_before_it_is_repeated_or_refused() {
     let sandbox = Sandbox::new();
     assert_eq!(sandbox.code(&["run", "--txns", "9", "--seed", "7", "--out", "a"]), 0);
     let original = sandbox.read("a/run.json");

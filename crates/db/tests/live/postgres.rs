@@ -24,7 +24,7 @@ fn postgres_keeps_the_contract() {
     contract::silence(&servers, servers.url());
 }
 
-/// The server tells of each connection which statement came last.
+/// `pg_stat_activity` has the last statement of each connection.
 #[test]
 fn sessions_prepare_their_statements_before_they_begin() {
     let servers = start(Kind::Postgres);

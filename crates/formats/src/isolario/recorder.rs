@@ -87,7 +87,7 @@ impl Records {
 #[derive(Debug)]
 struct Kept {
     chunks: Vec<Vec<u8>>,
-    /// How many bytes there are in all of them.
+    /// The number of bytes in all of them.
     len: usize,
 }
 
@@ -329,18 +329,18 @@ mod tests {
     fn what_is_kept_stays_where_it_is_and_comes_back_in_order() {
         let mut kept = Kept::new(b"header".to_vec());
         let mut expected = b"header".to_vec();
-        let mut places = Vec::new();
+        let mut addresses = Vec::new();
         for (number, length) in [700_000, 300_000, 400_000, 2 * CHUNK, 0, 5].into_iter().enumerate()
         {
             let record = vec![number as u8; length];
             kept.push(&record);
             expected.extend(record);
-            places.push(kept.chunks.last().map(Vec::as_ptr));
+            addresses.push(kept.chunks.last().map(Vec::as_ptr));
             assert_eq!(kept.len, expected.len());
         }
         let now: Vec<_> = kept.chunks.iter().map(|chunk| Some(chunk.as_ptr())).collect();
         assert_eq!(now.len(), 5, "the header, two chunks, the longest record, and the last");
-        assert!(places.iter().all(|place| now.contains(place)));
+        assert!(addresses.iter().all(|address| now.contains(address)));
         assert_eq!(kept.whole(), expected);
     }
 }

@@ -1,9 +1,10 @@
-//! What the process used, and may use.
+//! Memory: the maximum that the process used, and the limit for records.
 
-/// The most memory that a run keeps its records in, in bytes: those of about ten million transactions.
+/// Maximum number of bytes of records that a run keeps in memory for its check: about ten million transactions. A
+/// larger history is read from its file.
 const RECORDS: u64 = 1 << 30;
-/// One part in so many of the memory that is free may hold records: the history that is made of them takes as much
-/// again, and so may its check.
+/// Records may take one part in `SHARE` of the free memory: the history that is built from them takes about as much
+/// again, and its check needs memory, too.
 const SHARE: u64 = 4;
 
 /// The most memory the process held at a time. Linux tells; elsewhere it is unknown.
@@ -11,7 +12,7 @@ pub fn peak_rss_bytes() -> Option<u64> {
     bytes_in(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
-/// How many bytes of records a run may keep in memory. Linux tells what memory is free.
+/// The maximum number of bytes of records for this machine. Only on Linux is the free memory known.
 pub(super) fn bytes_for_records() -> usize {
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     records_with(&meminfo) as usize
