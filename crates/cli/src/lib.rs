@@ -52,10 +52,14 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Outcome {
         Err(stop) => return usage(&stop, &typed),
     };
     let mut console = Console::new(&args.global);
-    match run::repeating(&typed, &args.command, &matches, &mut console) {
+    let mut note = None;
+    match run::repeating(&typed, &args.command, &matches) {
         Ok(None) => {}
-        Ok(Some(repeating)) => match parse(&repeating) {
-            Ok(parsed) => (args, matches) = parsed,
+        Ok(Some((repeating, repeated))) => match parse(&repeating) {
+            Ok(parsed) => {
+                (args, matches) = parsed;
+                note = Some(repeated);
+            }
             Err(stop) => return usage(&stop, &repeating),
         },
         Err(failure) => {
@@ -66,6 +70,9 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Outcome {
     let mut command = command();
     command.build();
     let config = modes::refuse_idle(&command, &matches).and_then(|()| Config::build(args));
+    if let (Ok(_), Some(note)) = (&config, &note) {
+        console.info(note);
+    }
     let result = config.and_then(|config| execute(&config, &mut console));
     let result = result.and_then(|outcome| Ok(console.finish().map(|()| outcome)?));
     result.unwrap_or_else(|failure| {

@@ -8,20 +8,18 @@ use clap::parser::ValueSource;
 use isolario::report::shell_word;
 
 use crate::args::Command;
-use crate::console::Console;
 use crate::failure::Failure;
 use crate::run_directory::{record_in, refuse_masked};
 
 const FLAG: &str = "--again";
 
 /// The arguments that repeat a run: those that were typed, without the flag, and after them the flags of the recorded
-/// command that were not typed. These are shown. Nothing where no run is to be repeated.
+/// command that were not typed. With them goes a note that shows these. Nothing where no run is to be repeated.
 pub(crate) fn repeating(
     typed: &[OsString],
     command: &Command,
     matches: &ArgMatches,
-    console: &mut Console,
-) -> Result<Option<Vec<OsString>>, Failure> {
+) -> Result<Option<(Vec<OsString>, String)>, Failure> {
     let (Command::Run(run), Some((name, given))) = (command, matches.subcommand()) else {
         return Ok(None);
     };
@@ -43,9 +41,9 @@ pub(crate) fn repeating(
     refuse_masked(recorded.iter().filter_map(|flag| flag.strip_prefix("--db=")))?;
     // Some of them name programs that will be started, and the record may come from anybody.
     let repeated: Vec<_> = recorded.iter().map(|flag| shell_word(flag)).collect();
-    console.info(&format!("repeats what {} has: {}", directory.display(), repeated.join(" ")));
+    let note = format!("repeats what {} has: {}", directory.display(), repeated.join(" "));
     arguments.extend(recorded.into_iter().map(OsString::from));
-    Ok(Some(arguments))
+    Ok(Some((arguments, note)))
 }
 
 /// The recorded flags that were not given anew, each in one piece with its value, which may look like a flag.
