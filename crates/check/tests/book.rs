@@ -96,7 +96,7 @@ fn every_module_that_the_architecture_names_exists() {
             |name: &&str| name.chars().all(|c| c.is_ascii_lowercase() || "_/.".contains(c));
         for name in names.into_iter().filter(is_lower) {
             let is_within = |parent: &&str| is_module(&format!("{parent}{name}"));
-            assert!(is_module(name) || parents.iter().any(|p| is_within(p)), "{name}, in {row}");
+            assert!(is_module(name) || parents.iter().any(is_within), "{name}, in {row}");
             named += 1;
         }
     }
