@@ -40,7 +40,7 @@ impl<G: Given> Clauses<G> {
         self.clauses = kept;
     }
 
-    /// Which clauses to drop: of those that nothing follows from now, those of most decisions, older
+    /// The clauses to drop: of those that nothing follows from now, those of most decisions, older
     /// ones first.
     fn worse_half(&self) -> Vec<bool> {
         let mut is_reason = vec![false; self.clauses.len()];

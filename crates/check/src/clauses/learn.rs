@@ -95,8 +95,8 @@ impl<G: Given> Clauses<G> {
         self.proof.is_lost()
     }
 
-    /// What the given clauses were given for that a conflict rests on which depends on no decision, in the order in
-    /// which they were given. Nothing if that is not on record any more.
+    /// The reasons of the given clauses on which a conflict without decisions rests, in the order in which they were
+    /// given. Empty if the proof was dropped.
     pub(crate) fn grounds(&self, conflict: &Conflict) -> Vec<&G> {
         if self.proof.is_lost() {
             return Vec::new();

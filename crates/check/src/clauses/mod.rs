@@ -19,7 +19,7 @@ use std::ops::Not;
 pub(crate) use proof::Given;
 use proof::{Inference, Proof};
 
-/// How often a search without a theory asks whether it is over, in decisions and conflicts.
+/// Number of decisions and conflicts after which a search without a theory checks whether it is over.
 const CHECK_EVERY: usize = 64;
 
 /// A variable or its opposite: twice the variable, and one more for the opposite.
@@ -62,7 +62,7 @@ impl Not for Literal {
 /// A variable's state.
 #[derive(Clone, Copy)]
 struct State {
-    /// Which literal is true, if one is.
+    /// The literal that is true, if one is.
     value: Option<Literal>,
     /// Number of decisions it depends on.
     level: u32,
@@ -76,7 +76,7 @@ struct Clause {
     /// The first two are watched.
     literals: Vec<Literal>,
     step: u32,
-    /// How many decisions it ties together.
+    /// Number of decisions that it ties together.
     span: u32,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Clauses<G> {
     trail: Vec<Literal>,
     /// Where each decision is on the trail.
     levels: Vec<usize>,
-    /// How much of the trail has been followed up.
+    /// Number of literals of the trail that have been propagated.
     followed: usize,
     clauses: Vec<Clause>,
     /// Per literal, the clauses that watch for it to be false.

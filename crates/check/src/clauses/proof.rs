@@ -1,6 +1,6 @@
 //! How every clause came about.
 
-/// What a clause is given for, as part of a proof whose size may be limited.
+/// The reason for which a clause is given, as part of a proof whose size may be limited.
 pub(crate) trait Given {
     /// Number of bytes it takes beyond its own size.
     fn bytes(&self) -> usize {

@@ -69,7 +69,7 @@ fn the_search_agrees_with_brute_force_and_names_a_contradiction() {
     assert!(counts.iter().all(|count| *count > 300), "{counts:?}");
 }
 
-/// What a step says, and the steps and certain literals that it was learned from.
+/// The clause of a step, and the steps and certain literals that it was learned from.
 struct Recorded {
     literals: Vec<Literal>,
     from: Vec<u32>,

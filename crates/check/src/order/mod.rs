@@ -16,7 +16,7 @@ use crate::plan::Conclusion;
 /// Two nodes in the order in which they must come.
 pub(crate) type Demand = (u32, u32);
 
-/// What a level demands of an order. Each call is about all transactions, and rules go through these in
+/// Demands of a level on an order. Each call is about all transactions, and rules go through these in
 /// [blocks](crate::blocks).
 pub(crate) trait OrderRule<D = Demand> {
     /// The demands that an order denies. An error ends the search: [`Conclusion::Pass`] where it would take
@@ -41,10 +41,10 @@ pub(crate) trait OrderRule<D = Demand> {
     }
 }
 
-/// How long the loop goes on.
+/// Limits of the loop.
 #[derive(Clone, Copy)]
 pub(crate) struct Patience {
-    /// How often the order is repaired.
+    /// Number of times that the order is repaired.
     pub(crate) rounds: usize,
     /// The number of demands that may be denied at a time: if there are more, the order was no good guess.
     pub(crate) denied: usize,
@@ -58,7 +58,7 @@ impl Patience {
 /// The end of the search for an order. `G` is the graph that has none.
 pub(crate) enum OrderOrCycle<G> {
     Order(Vec<u32>),
-    /// What was demanded has a cycle.
+    /// The demands have a cycle.
     Cycle(G),
 }
 

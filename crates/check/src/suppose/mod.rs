@@ -44,7 +44,7 @@ pub(crate) struct Excluded<P> {
     pub(crate) cycle: Vec<Edge>,
 }
 
-/// How a round ends: with a conclusion, or with suppositions that are excluded from now on.
+/// The end of a round: a conclusion, or suppositions that are excluded from now on.
 pub(crate) type Round<P> = ControlFlow<Conclusion, Vec<Excluded<P>>>;
 
 /// A question with open points.
@@ -108,8 +108,8 @@ pub(crate) fn reached(options: &CheckOptions, began: Instant) -> Option<Limit> {
     options.timeout.filter(|timeout| began.elapsed() >= *timeout).map(Limit::Time)
 }
 
-/// What the anomalies of a conclusion exclude. A cycle that rests on no supposition is there whatever is supposed,
-/// and refutes the level.
+/// The suppositions that the anomalies of a conclusion exclude. A cycle that rests on no supposition is there
+/// whatever is supposed, and refutes the level.
 pub(crate) fn excluded_by<P>(
     conclusion: Conclusion,
     exclude: impl Fn(&Anomaly) -> Option<Excluded<P>>,
@@ -154,7 +154,7 @@ pub(crate) fn reads_of(cycle: &[Edge]) -> Vec<(OpId, KeyId)> {
     reads
 }
 
-/// What a clause is given for. What it says is kept as well, to find smaller contradictions.
+/// The reason for which a clause is given. Its literals are kept as well, to find smaller contradictions.
 struct Ground {
     literals: Vec<Literal>,
     /// The cycle that what it excludes closes; none if it says what candidates there are.
@@ -207,7 +207,7 @@ struct Suppositions<Q: Question> {
     choices: Vec<Choice<Q::Point>>,
     /// The number of each choice.
     numbers: BTreeMap<Q::Point, usize>,
-    /// That transactions of unknown outcome committed.
+    /// By transaction of unknown outcome, the literal that it committed.
     committed: BTreeMap<TxnId, Literal>,
     supposed: Supposed<Q::Point>,
 }
@@ -263,7 +263,7 @@ impl<Q: Question> Suppositions<Q> {
         self.numbers[&point]
     }
 
-    /// That a transaction committed. Every point with a candidate of its implies it, so all of them become choices.
+    /// The literal that a transaction committed. Every point with a candidate of its implies it, so all of them become choices.
     fn committed(&mut self, txn: TxnId, waiting: &mut Vec<Q::Point>) -> Literal {
         if let Some(committed) = self.committed.get(&txn) {
             return *committed;
